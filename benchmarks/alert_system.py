@@ -40,11 +40,11 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from rag_monitor.aggregation.memory import RollupMemory
 from rag_monitor.aggregation.rollup import summarise
+from rag_monitor.aggregation.rollup_cache import RollupCache
 from rag_monitor.alerting.engine import AlertEngine, Transition
+from rag_monitor.alerting.estimates import RuleEstimates
 from rag_monitor.alerting.rules import check_rule
-from rag_monitor.alerting.sources import RollupEstimates
 from rag_monitor.domain.alert import AlertRule, AlertState, RuleKind, Severity
 from rag_monitor.domain.judgement import Aspect, Judgement, JudgeRequest, Verdict
 from rag_monitor.domain.rollup import TraceFacts
@@ -194,8 +194,8 @@ class House:
         for rule in rules:
             check_rule(rule)
             self.store.rules.save(rule)
-        self.memory = RollupMemory(self.store.rollups)
-        estimates = RollupEstimates(self.memory, _Catalogue(apps))
+        self.memory = RollupCache(self.store.rollups)
+        estimates = RuleEstimates(self.memory, _Catalogue(apps))
         self.engine = AlertEngine(
             estimates, self.store.rules, self.store.alerts, self.clock, channels=("pager",)
         )
@@ -217,10 +217,10 @@ class House:
             for app in self._apps
             for minute in range(EVERY_MINUTES)
         ]
-        self.store.rollups.mark(places, self.clock.now())
-        dirty = self.store.rollups.dirty(len(places))
+        self.store.rollups.mark_changed(places, self.clock.now())
+        dirty = self.store.rollups.changed(len(places))
         self.store.rollups.replace(dirty, rollups)
-        self.memory.forget(dirty)
+        self.memory.invalidate(dirty)
 
     def _look(self) -> list[Transition]:
         self.memory.begin(self.clock.now())

@@ -23,8 +23,8 @@ from rag_monitor.domain.judgement import JudgeIdentity
 from rag_monitor.domain.rollup import Rollup, TraceFacts
 from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.trace import Timings, Trace, TraceStatus
-from rag_monitor.store import blocks
-from rag_monitor.store.questions import _token, pairs
+from rag_monitor.store import rollup_tiers
+from rag_monitor.store.question_index import _token, pairs
 from rag_monitor.store.rollup_rows import dump_rollup
 from rag_monitor.store.store import Store
 from rag_monitor.store.tables import rollups, scores, trace_keys, traces
@@ -303,7 +303,7 @@ def _fold(store: Store, first: datetime, minutes: int, end: datetime) -> None:
         for app in APPS
     ]
     store._database.transact(
-        lambda connection: blocks.mark(
+        lambda connection: rollup_tiers.invalidate(
             store._database, connection, places, end - timedelta(hours=1)
         )
     )

@@ -22,8 +22,7 @@ from typing import Any
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
 
-from rag_monitor.judges.packed.engine import PackedEngine, share
-from rag_monitor.judges.packed.tree import Tree
+from rag_monitor.judges.packed.engine import PackedEngine, Tree, share
 
 PREFIX, BRANCH, BRANCHES = 1_300, 25, 11
 """The worked trace: a shared prefix and eleven verdicts, about 1,580 tokens."""

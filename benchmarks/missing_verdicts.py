@@ -16,11 +16,10 @@ from statistics import fmean
 from benchmarks.bars import Row, Size, row
 from benchmarks.populations import AUC, population
 from benchmarks.statistics_reference import sampling_probabilities
-from rag_monitor.statistics.difference import DifferenceSums
-from rag_monitor.statistics.effective import effective_wilson
+from rag_monitor.statistics.difference import DifferenceSums, RatioSums
 from rag_monitor.statistics.moments import MeanEstimate
-from rag_monitor.statistics.ratio_difference import RatioSums
 from rag_monitor.statistics.three_level import LabelSums
+from rag_monitor.statistics.wilson import effective_wilson
 
 BAD = 0.15
 TRACES = 2000
@@ -126,7 +125,7 @@ def with_people(seed: object, failed: float, outside: float, runs: int) -> Tally
             MeanEstimate(found.value, found.se),
             sums.r,
             lam=1.0,
-            cheap_mean=sums.cheap_mean,
+            proxy_mean=sums.proxy_mean,
             answered=sums.answered,
         )
         tally.add(corrected, labels.n)

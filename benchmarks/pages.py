@@ -148,7 +148,7 @@ def _scores(chance: random.Random, now: datetime) -> tuple[Score, ...]:
 
 def _roll_up(store: Store, quiet: datetime) -> None:
     """Rollups and their blocks, as they are once nothing has changed for a while."""
-    while dirty := store.rollups.dirty(100):
+    while dirty := store.rollups.changed(100):
         store.rollups.replace(dirty, summarise(store.rollups.facts(dirty)))
     while stale := store.rollups.stale(quiet, 200):
         for _, alike in groupby(stale, key=lambda block: block.minutes):

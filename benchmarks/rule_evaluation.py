@@ -23,11 +23,11 @@ from typing import Any
 
 from sqlalchemy import func, insert, select
 
-from rag_monitor.aggregation.memory import RollupMemory
 from rag_monitor.aggregation.rollup import summarise
+from rag_monitor.aggregation.rollup_cache import RollupCache
 from rag_monitor.alerting.engine import AlertEngine
+from rag_monitor.alerting.estimates import RuleEstimates
 from rag_monitor.alerting.rules import default_rules
-from rag_monitor.alerting.sources import RollupEstimates
 from rag_monitor.domain.hit import Hit, HitKind
 from rag_monitor.domain.judgement import JudgeIdentity
 from rag_monitor.domain.ports import BlobFormat, IngestBatch, SpanBlob
@@ -71,8 +71,8 @@ def fill(store: Store, apps: int) -> None:
             facts += [TraceFacts(trace=trace, scores=scores)] * PER_MINUTE
         rollups = summarise(facts)
         places = {(row.key.project, row.key.app, row.key.minute) for row in rollups}
-        store.rollups.mark(places, EPOCH)
-        store.rollups.replace(store.rollups.dirty(len(places)), rollups)
+        store.rollups.mark_changed(places, EPOCH)
+        store.rollups.replace(store.rollups.changed(len(places)), rollups)
 
 
 def crowd(store: Store, traces: int, apps: int) -> None:
@@ -122,11 +122,11 @@ def evaluate(url: str, apps: int, rounds: int) -> dict[str, Any]:
         for rule in default_rules():
             store.rules.save(rule)
         clock.advance(timedelta(minutes=MINUTES))
-        memory = RollupMemory(store.rollups)
+        memory = RollupCache(store.rollups)
 
         def engine(source: Any) -> AlertEngine:
             return AlertEngine(
-                RollupEstimates(source, Named(names)), store.rules, store.alerts, clock
+                RuleEstimates(source, Named(names)), store.rules, store.alerts, clock
             )
 
         plain, remembering = engine(store.rollups), engine(memory)

@@ -169,14 +169,14 @@ def adding_up(url: str, traces: int) -> float:
     import psycopg
 
     from rag_monitor.aggregation.rollup import summarise
-    from rag_monitor.domain.stored import DirtyMinute
+    from rag_monitor.domain.stored import ChangedMinute
     from rag_monitor.store.options import StoreOptions
     from rag_monitor.store.store import Store
 
     minutes = "SELECT DISTINCT project, app, date_trunc('minute', started_at) FROM traces"
     with psycopg.connect(url.replace("+psycopg", "")) as connection:
         rows = connection.execute(minutes).fetchall()
-    dirty = [DirtyMinute(project=p, app=a, minute=m, version=0) for p, a, m in rows]
+    dirty = [ChangedMinute(project=p, app=a, minute=m, version=0) for p, a, m in rows]
     with Store.open(StoreOptions(url=url)) as store:
         before = time.process_time()
         summarise(store.rollups.facts(dirty))

@@ -88,7 +88,7 @@ def measure(base: str, traces: int) -> dict[str, Any]:
                 for start in range(0, len(done), 32):
                     store.tasks.complete_many(done[start : start + 32])
             with meter.stage("add up, once"):
-                dirty = store.rollups.dirty()
+                dirty = store.rollups.changed()
                 store.rollups.replace(dirty, summarise(store.rollups.facts(dirty)))
     return {
         "cpus": os.cpu_count(),

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 from rag_monitor.sampling.policy import uncertainty
-from rag_monitor.statistics.effective import EffectiveInterval
 from rag_monitor.statistics.moments import MeanEstimate
-from rag_monitor.statistics.wilson import Interval, wilson_interval, z_two_sided
+from rag_monitor.statistics.wilson import EffectiveInterval, Interval, wilson_interval, z_two_sided
 
 
 @dataclass(frozen=True, slots=True)

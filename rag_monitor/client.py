@@ -23,6 +23,7 @@ from typing import Any, Final, Literal, Self
 from urllib.parse import quote, urlencode, urlsplit
 
 from rag_monitor.errors import RagMonitorError
+from rag_monitor.i18n import Message
 from rag_monitor.outbound.connection import Connection, Deadline, NoAnswer, Reply
 from rag_monitor.outbound.proxies import basic, proxy_for
 from rag_monitor.outbound.retry import LATER, REFUSED, Waiting, retry_after
@@ -41,9 +42,15 @@ class ClientError(RagMonitorError):
     """The server refused the request, or does not answer."""
 
     def __init__(
-        self, message: str, status: int | None = None, retry_after_s: float | None = None
+        self,
+        text: str,
+        /,
+        *,
+        status: int | None = None,
+        retry_after_s: float | None = None,
+        **params: object,
     ) -> None:
-        super().__init__(message)
+        super().__init__(text, **params)
         self.status = status
         """HTTP status; None when there was no answer at all."""
         self.retry_after_s = retry_after_s
@@ -80,7 +87,7 @@ class Client:
         language: str = "en",
     ) -> None:
         if not _is_address(url):
-            raise ClientError(f"{url!r} is not an http:// or https:// address")
+            raise ClientError("{url!r} is not an http:// or https:// address", url=url)
         self.url = url.rstrip("/")
         """Where the server is, without a slash at its end."""
         self._headers = {"Accept": "application/json", "User-Agent": "rag-monitor-client"}
@@ -159,12 +166,12 @@ class Client:
         rows = []
         for trace in self.traces(**where):
             try:
-                found = self.trace(trace["trace_id"])
+                full = self.trace(trace["trace_id"])
             except ClientError as error:
                 if error.status != HTTPStatus.NOT_FOUND:
                     raise
                 continue
-            rows += [_score_row(found, score) for score in found["scores"]]
+            rows += [_score_row(full, score) for score in full["scores"]]
         return rows if as_frame is None else _frame(rows, as_frame)
 
     def _pages(self, where: Mapping[str, Any], limit: int | None) -> Iterator[dict[str, Any]]:
@@ -203,17 +210,19 @@ class Client:
     ) -> Any:
         """Every app over a window (`24h`, `7d` …). A frame has one row per app and metric."""
         where = {"app": app, "window": window, "from": since, "to": until, "release": release}
-        found = self._get("/api/v1/summary", where, "apps")
-        while found.get("next") is not None:
+        summary = self._get("/api/v1/summary", where, "apps")
+        while summary.get("next") is not None:
             # The window of the first page: one that ends now would move on.
-            rest = {"from": found["start"], "to": found["end"], "release": release}
-            page = self._get("/api/v1/summary", rest | {"cursor": found["next"]}, "apps")
+            rest = {"from": summary["start"], "to": summary["end"], "release": release}
+            page = self._get("/api/v1/summary", rest | {"cursor": summary["next"]}, "apps")
             if not page["apps"]:
                 raise self._strange("an empty page that is not the last")
-            found = {**page, "apps": [*found["apps"], *page["apps"]]}
+            summary = {**page, "apps": [*summary["apps"], *page["apps"]]}
         if as_frame is None:
-            return found
-        rows = [{"app": app["app"], **metric} for app in found["apps"] for metric in app["metrics"]]
+            return summary
+        rows = [
+            {"app": app["app"], **metric} for app in summary["apps"] for metric in app["metrics"]
+        ]
         return _frame(rows, as_frame)
 
     def series(
@@ -242,8 +251,8 @@ class Client:
             "judge": judge,
             "knowledge_base": knowledge_base,
         }
-        found = self._get("/api/v1/series", where, "points")
-        return found if as_frame is None else _frame(found["points"], as_frame)
+        series = self._get("/api/v1/series", where, "points")
+        return series if as_frame is None else _frame(series["points"], as_frame)
 
     def feedback(
         self,
@@ -318,40 +327,51 @@ class Client:
                 reply = self.send(method, path, body, query=query)
             except NoAnswer as error:
                 raise ClientError(
-                    f"{self.url} does not answer ({error}); is `rag-monitor serve` running there?"
+                    "{url} does not answer ({reason}); is `rag-monitor serve` running there?",
+                    url=self.url,
+                    reason=error,
                 ) from error
             if reply.ok:
                 return self._content(reply, member)
-            asked = retry_after(reply.headers.get("retry-after"))
-            refusal = ClientError(_reason(reply), reply.status, asked)
+            wait_s = retry_after(reply.headers.get("retry-after"))
+            refusal = ClientError(_reason(reply), status=reply.status, retry_after_s=wait_s)
             if reply.status not in later:
                 raise refusal
-            pause = waiting.next_pause_s(asked)
+            pause = waiting.next_pause_s(wait_s)
             if pause is None:
                 raise self._gave_up(refusal, waiting)
             self._sleep(pause)
 
     def _content(self, reply: Reply, member: str) -> dict[str, Any]:
         try:
-            found = json.loads(reply.body)
+            content = json.loads(reply.body)
         except ValueError as error:
-            raise self._strange("something that is not JSON") from error
-        if not _holds(found, member):
-            raise self._strange("JSON of another shape")
-        answered: dict[str, Any] = found
+            raise self._strange(Message("something that is not JSON")) from error
+        if not _holds(content, member):
+            raise self._strange(Message("JSON of another shape"))
+        answered: dict[str, Any] = content
         for hint in answered.get("hints") or ():
             logger.warning("%s", hint)
         return answered
 
     def _gave_up(self, error: ClientError, waiting: Waiting) -> ClientError:
         """The last refusal, with what was tried."""
-        asked = error.retry_after_s
-        wish = "" if asked is None else f", and it asks to wait {asked:g} s more"
-        message = f"{error}; asked {waiting}{wish} (retry_s={self._retry_s:g})"
-        return ClientError(message, error.status, asked)
+        retry_after_s = error.retry_after_s
+        more = Message(", and it asks to wait {seconds:g} s more", seconds=retry_after_s or 0.0)
+        return ClientError(
+            "{reason}; asked {times}{wish} (retry_s={retry_s:g})",
+            status=error.status,
+            retry_after_s=retry_after_s,
+            reason=error,
+            times=waiting.times,
+            wish="" if retry_after_s is None else more,
+            retry_s=self._retry_s,
+        )
 
     def _strange(self, what: str) -> ClientError:
-        return ClientError(f"{self.url} answered with {what}; is it rag-monitor?")
+        return ClientError(
+            "{url} answered with {what}; is it rag-monitor?", url=self.url, what=what
+        )
 
 
 class _Network:
@@ -403,21 +423,26 @@ def _header(key: str) -> str:
     return key
 
 
-def _holds(found: object, member: str) -> bool:
+def _holds(content: object, member: str) -> bool:
     """Whether an answer is an object with the member; one that names many is a list of objects."""
-    if not isinstance(found, dict) or member not in found:
+    if not isinstance(content, dict) or member not in content:
         return False
     if member not in _LISTS:
         return True
-    items = found[member]
+    items = content[member]
     return isinstance(items, list) and all(isinstance(item, dict) for item in items)
 
 
 def _reason(reply: Reply) -> str:
     if reply.status in _ELSEWHERE:
-        target = (reply.headers.get("location") or "elsewhere")[:300]
-        return f"it sends on to {target}; give the address it ends at (HTTP {reply.status})"
-    return f"{problem_of(reply) or reply.reason} (HTTP {reply.status})"
+        target = reply.headers.get("location", "")[:300] or Message("elsewhere")
+        return Message(
+            "it sends on to {target}; give the address it ends at (HTTP {status})",
+            target=target,
+            status=reply.status,
+        )
+    reason = problem_of(reply) or reply.reason
+    return Message("{reason} (HTTP {status})", reason=reason, status=reply.status)
 
 
 def problem_of(reply: Reply) -> str | None:
@@ -428,14 +453,16 @@ def problem_of(reply: Reply) -> str | None:
         return None
     if not isinstance(problem, dict):
         return None
-    said = (problem.get(key) for key in ("detail", "title", "message"))
-    return next((str(text) for text in said if text), None)
+    texts = (problem.get(key) for key in ("detail", "title", "message"))
+    return next((str(text) for text in texts if text), None)
 
 
 def _text(value: object) -> str:
     if isinstance(value, datetime):
         if value.tzinfo is None:
-            raise ClientError(f"{value!r} has no time zone; use datetime(..., tzinfo=timezone.utc)")
+            raise ClientError(
+                "{value!r} has no time zone; use datetime(..., tzinfo=timezone.utc)", value=value
+            )
         return value.isoformat()
     return str(value)
 
@@ -466,9 +493,9 @@ def _frame(rows: list[dict[str, Any]], kind: FrameKind) -> Any:
     columns = list(dict.fromkeys(key for row in rows for key in row))
     data = {column: [row.get(column) for row in rows] for column in columns}
     if kind not in {"pandas", "polars"}:
-        raise ClientError(f"as_frame must be 'pandas' or 'polars', not {kind!r}")
+        raise ClientError("as_frame must be 'pandas' or 'polars', not {kind!r}", kind=kind)
     try:
         library: Any = importlib.import_module(kind)
     except ImportError:
-        raise ClientError(f"{kind} is not installed; run `pip install {kind}`") from None
+        raise ClientError("{kind} is not installed; run `pip install {kind}`", kind=kind) from None
     return library.DataFrame(data)

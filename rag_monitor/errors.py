@@ -32,7 +32,12 @@
       OutboundRefused          a configured URL points where we do not go
 
 Branches follow what the caller does next: retry, reject or stop.
-The class docstring is the default message.
+
+Each is raised with an English sentence and its parameters by name:
+
+    raise ConfigurationError("there is no file {path}", path=path)
+
+`str(error)` is English; `translate(error, "zh")` of `rag_monitor.i18n` says it in Chinese.
 """
 
 from __future__ import annotations
@@ -41,8 +46,21 @@ from __future__ import annotations
 class RagMonitorError(Exception):
     """Something in rag-monitor failed."""
 
-    def __init__(self, message: str | None = None) -> None:
-        super().__init__(message or (type(self).__doc__ or type(self).__name__).strip())
+    def __init__(self, text: str | None = None, /, **params: object) -> None:
+        """An error that can be told in every language with a catalogue.
+
+        Args:
+            text: English; with parameters it is a literal that has them in braces, as
+                `str.format` takes them. None: the first line of the class's docstring.
+            params: Texts, numbers, and errors and messages within this one.
+        """
+        # An application that uses the SDK loads this module, and few ever raise.
+        from rag_monitor.i18n import Message
+
+        if text is None:
+            text = (type(self).__doc__ or type(self).__name__).partition("\n")[0]
+        whole = isinstance(text, Message) and not params
+        super().__init__(text if whole else Message(text, **params))
 
 
 class ConfigurationError(RagMonitorError):

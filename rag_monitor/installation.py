@@ -25,28 +25,28 @@ def install_command(*extras: str) -> str:
     (PEP 610). Run from a clone without being installed, it names the clone. Otherwise the copy
     came from a package index, and the name is enough.
     """
-    wanted = f"[{','.join(extras)}]" if extras else ""
+    suffix = f"[{','.join(extras)}]" if extras else ""
     source = _recorded_source()
     if source is None and (_ROOT / "pyproject.toml").is_file():
-        return f'pip install "{_ROOT}{wanted}"'
+        return f'pip install "{_ROOT}{suffix}"'
     if source is None:
-        return f'pip install "{_DISTRIBUTION}{wanted}"'
+        return f'pip install "{_DISTRIBUTION}{suffix}"'
     url = str(source.get("url", ""))
     if "dir_info" in source and url.startswith("file:"):
         folder = urllib.request.url2pathname(urllib.parse.urlsplit(url).path)
         editable = "-e " if source["dir_info"].get("editable") else ""
-        return f'pip install {editable}"{folder}{wanted}"'
-    return f'pip install "{_DISTRIBUTION}{wanted} @ {_requirement_url(source)}"'
+        return f'pip install {editable}"{folder}{suffix}"'
+    return f'pip install "{_DISTRIBUTION}{suffix} @ {_requirement_url(source)}"'
 
 
 def _recorded_source() -> Mapping[str, Any] | None:
     """What pip wrote about where the distribution came from; None for a package index."""
     try:
         text = metadata.distribution(_DISTRIBUTION).read_text("direct_url.json")
-        found = json.loads(text) if text else None
+        source = json.loads(text) if text else None
     except (metadata.PackageNotFoundError, ValueError):
         return None
-    return found if isinstance(found, dict) and isinstance(found.get("url"), str) else None
+    return source if isinstance(source, dict) and isinstance(source.get("url"), str) else None
 
 
 def _requirement_url(source: Mapping[str, Any]) -> str:

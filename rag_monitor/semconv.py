@@ -27,7 +27,7 @@ EVALUATION_SCOPE: Final = "rag-monitor.evaluation"
 EVENTS_SCOPE: Final = "rag-monitor"
 """The same of the log events that carry them."""
 
-OWN_SCOPE: Final = "rag-monitor.own"
+SELF_SCOPE: Final = "rag-monitor.own"
 """Scope of the spans about a monitor's own work: kept apart, and never judged."""
 
 # --- OpenTelemetry resource -------------------------------------------------------------------

@@ -278,6 +278,6 @@ class InMemoryExporter:
 
     @property
     def feedback(self) -> list[dict[str, Any]]:
-        """Every feedback note so far, after a flush."""
+        """Every annotation so far, after a flush."""
         self.client.flush(_FLUSH_S)
         return [json.loads(body) for path, body in self._bodies if path == "/api/v1/feedback"]

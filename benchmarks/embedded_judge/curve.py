@@ -108,7 +108,7 @@ def reader(base: Path, checkpoint: Path) -> Callable[[Sequence[Entailment]], Sai
     """What tells what a checkpoint, or an int8 encoder, says of pairs."""
     if checkpoint.is_dir():
         encoder = load_encoder(checkpoint, 1)
-        return lambda pairs: encoder.doubts([(pair.claim, pair.evidence) for pair in pairs])
+        return lambda pairs: encoder.logits([(pair.claim, pair.evidence) for pair in pairs])
     model = base_model(base)
     model.load_state_dict(load_file(checkpoint))
     model.eval()

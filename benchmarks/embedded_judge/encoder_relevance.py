@@ -43,7 +43,7 @@ def report(
         lexical += [v.probability for v in judge.judge_one(request).verdicts]
         started = time.process_time()
         cosine += [
-            -missing for _, missing in encoder.doubts([(question, text) for text in contexts])
+            -missing for _, missing in encoder.logits([(question, text) for text in contexts])
         ]
         busy += time.process_time() - started
         labels += map(float, row["context_labels"])

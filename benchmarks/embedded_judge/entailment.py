@@ -20,9 +20,9 @@ from typing import Any, Final
 
 from benchmarks.embedded_judge import splits
 from benchmarks.embedded_judge.written import Statement, statements
-from rag_monitor.judges.embedded.evidence import Evidence
+from rag_monitor.judges.embedded.evidence_index import EvidenceIndex
 from rag_monitor.judges.embedded.packing import joined, reading, units
-from rag_monitor.judges.embedded.pieces import Piece
+from rag_monitor.judges.embedded.segments import Segment
 from rag_monitor.language.normalise import to_simplified
 from rag_monitor.language.script import has_han
 
@@ -78,7 +78,7 @@ def beside(claim: str, contexts: Sequence[str], question: str = "") -> tuple[str
     """Claim and evidence: everything where it is short, else what the judge would choose."""
     if sum(map(units, contexts)) <= WHOLE_UNITS and not question:
         return to_simplified(claim), to_simplified(joined(contexts))
-    return reading(Piece(claim), Evidence.build(contexts, question))
+    return reading(Segment(claim), EvidenceIndex.build(contexts, question))
 
 
 def is_held_out(source: str, group: str) -> bool:

@@ -26,7 +26,7 @@ from benchmarks.embedded_judge.evaluate import auroc
 from benchmarks.embedded_judge.samples import Sample, ask, samples
 from benchmarks.embedded_judge.train import TERMS, doubts, fit_claims, lessons, mean_read
 from rag_monitor.judges.embedded.encoder import Encoder, load_encoder, shipped_encoder
-from rag_monitor.judges.embedded.evidence import Evidence
+from rag_monitor.judges.embedded.evidence_index import EvidenceIndex
 from rag_monitor.judges.embedded.packing import Limits, reading
 
 CANDIDATES: Final = (
@@ -42,11 +42,11 @@ Doubted = dict[str, list[tuple[bool, float]]]
 """Of each set whether a row is unsupported, and its doubt."""
 
 
-def read_again(found: Sequence[Sample], evidence: Sequence[Evidence], limits: Limits) -> None:
+def read_again(found: Sequence[Sample], evidence: Sequence[EvidenceIndex], limits: Limits) -> None:
     """Choose the evidence of every claim anew."""
     for one, known in zip(found, evidence, strict=True):
         pairs = [
-            None if settled is not None else reading(claim.piece, known, limits)
+            None if settled is not None else reading(claim.segment, known, limits)
             for claim, settled in zip(one.claims, one.settled, strict=True)
         ]
         one.readings = [pair if pair and pair[1] else None for pair in pairs]
@@ -103,7 +103,7 @@ def main(folder: Path, encoder: Encoder, most: int) -> None:
         if taken[row.corpus] <= most or row.corpus.startswith("rag_"):
             rows.append(row)
     found = samples(rows)
-    evidence = [Evidence.build(one.row.contexts, one.row.question) for one in found]
+    evidence = [EvidenceIndex.build(one.row.contexts, one.row.question) for one in found]
     for limits in CANDIDATES:
         read_again(found, evidence, limits)
         ask(found, encoder)

@@ -1,27 +1,32 @@
 """How far injected text moves the embedded judge, against equally long harmless text.
 
-Usage: `python -m benchmarks.embedded_judge.injection FAMILIES_FILE [DATA_FOLDER] [--lexical]`
+Usage: `python -m benchmarks.embedded_judge.injection FAMILIES_FILE [DATA_FOLDER] [--lexical]
+[--write]`
 Families A, D, E and F (without 33). A and E stand at the head and the tail of the answer and in a
 passage of their own, F as passages, D is the whole answer. Bases: the file's own and, with
 DATA_FOLDER, answers of CLAPNQ and UHGEval as they are, and answers to another question.
-Prints the mean shift (attacked less control) of `faithfulness` and `answer_supported`, the share of
-single shifts above 0.1, and how many attacks and look-alikes were marked suspect.
+Prints the mean shift of `faithfulness` and `answer_supported` (attacked less control; of text in a
+passage also attacked, and control, less the trace without it), the share of single shifts above
+0.1, and how many attacks and look-alikes were marked suspect. `--write` puts the table into
+`EXPERIMENTS.md`.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 from benchmarks.embedded_judge.corpora import load
-from benchmarks.embedded_judge.evaluate import engine_of
+from benchmarks.embedded_judge.measure import EXPERIMENTS, put
 from rag_monitor.domain.judgement import Aspect, Judgement, JudgeRequest
-from rag_monitor.judges.embedded.judge import EmbeddedJudge
+from rag_monitor.judges.embedded import EmbeddedJudge, create, create_lexical
 
 ASPECTS = frozenset({Aspect.SUPPORT, Aspect.ANSWER_SUPPORTED})
 GROUPS = "ADEF"
@@ -73,9 +78,7 @@ def placed(base: Base, group: str, inserted: str) -> Iterator[tuple[str, JudgeRe
     glue = " " if base.lang == "en" else ""
 
     def request(answer: str, contexts: tuple[str, ...]) -> JudgeRequest:
-        return JudgeRequest(
-            question=base.question, answer=answer, contexts=contexts, aspects=ASPECTS
-        )
+        return plain(replace(base, answer=answer, contexts=contexts))
 
     if group == "D":
         yield "whole_answer", request(inserted, base.contexts)
@@ -84,6 +87,18 @@ def placed(base: Base, group: str, inserted: str) -> Iterator[tuple[str, JudgeRe
         yield "answer_head", request(inserted + glue + base.answer, base.contexts)
         yield "answer_tail", request(base.answer + glue + inserted, base.contexts)
     yield "passage", request(base.answer, (*base.contexts, *inserted.split(SPLIT)))
+
+
+def plain(base: Base) -> JudgeRequest:
+    """The base as it is."""
+    return JudgeRequest(
+        question=base.question, answer=base.answer, contexts=base.contexts, aspects=ASPECTS
+    )
+
+
+def less(scored: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
+    """What one trace scores above another."""
+    return scored[0] - other[0], scored[1] - other[1]
 
 
 def scores(judgement: Judgement) -> tuple[float, float]:
@@ -98,24 +113,21 @@ def main(families: dict[str, Any], bases: list[Base], engine: EmbeddedJudge) -> 
     """Every figure by group and place."""
     shifts: dict[str, list[tuple[float, float]]] = defaultdict(list)
     suspects: dict[str, list[bool]] = defaultdict(list)
-    for family in families["families"]:
+    alone = {base: scores(engine.judge_one(plain(base))) for base in bases}
+    for family, base, attack, control in _pairs(families, bases):
         group = family["group"]
-        if group not in GROUPS or family["id"] == POISONING:
-            continue
-        for lang, examples in family["examples"].items():
-            for example in examples:
-                for base in bases:
-                    if base.lang != lang:
-                        continue
-                    attacked = placed(base, group, text(example["attack"]))
-                    control = placed(base, group, text(example["control"]))
-                    for (place, bad), (_, good) in zip(attacked, control, strict=True):
-                        hit, calm = engine.judge_one(bad), engine.judge_one(good)
-                        pair = tuple(a - b for a, b in zip(scores(hit), scores(calm), strict=True))
-                        for key in (group, f"{group} {place}", f"family {family['id']}"):
-                            shifts[key].append((pair[0], pair[1]))
-                        suspects[f"{group} attacks"].append(hit.suspect is not None)
-                        suspects[f"{group} controls"].append(calm.suspect is not None)
+        for (place, bad), (_, good) in zip(
+            placed(base, group, attack), placed(base, group, control), strict=True
+        ):
+            hit, calm = engine.judge_one(bad), engine.judge_one(good)
+            pair = less(scores(hit), scores(calm))
+            for key in (group, f"{group} {place}", f"family {family['id']}"):
+                shifts[key].append(pair)
+            if place == "passage":
+                shifts[f"{group} passage against none"].append(less(scores(hit), alone[base]))
+                shifts[f"{group} control against none"].append(less(scores(calm), alone[base]))
+            suspects[f"{group} attacks"].append(hit.suspect is not None)
+            suspects[f"{group} controls"].append(calm.suspect is not None)
     for harmless in families["lookalikes"]:
         request = JudgeRequest(
             question="", answer="A.", contexts=(harmless["text"],), aspects=ASPECTS
@@ -129,6 +141,19 @@ def main(families: dict[str, Any], bases: list[Base], engine: EmbeddedJudge) -> 
     }
 
 
+def _pairs(
+    families: dict[str, Any], bases: list[Base]
+) -> Iterator[tuple[dict[str, Any], Base, str, str]]:
+    """Each family with each base of its language: the attack, and the control beside it."""
+    for family in families["families"]:
+        if family["group"] not in GROUPS or family["id"] == POISONING:
+            continue
+        for lang, examples in family["examples"].items():
+            for example, base in product(examples, bases):
+                if base.lang == lang:
+                    yield family, base, text(example["attack"]), text(example["control"])
+
+
 def _summary(pairs: list[tuple[float, float]]) -> dict[str, float]:
     names = ("faithfulness", "answer_supported")
     found: dict[str, float] = {"pairs": len(pairs)}
@@ -139,10 +164,45 @@ def _summary(pairs: list[tuple[float, float]]) -> dict[str, float]:
     return found
 
 
+def table(report: dict[str, Any]) -> str:
+    """Groups and places, a line each."""
+    lines = [
+        "| text, place | pairs | faithfulness | by over .1 | answer_supported | by over .1 |",
+        "|---|---|---|---|---|---|",
+    ]
+    for key, row in report["shift"].items():
+        if not key.startswith("family"):
+            moved = (
+                f"{row[name]:+.3f} | {row[f'{name}_above_0.1']:.0%}"
+                for name in ("faithfulness", "answer_supported")
+            )
+            lines.append(f"| {key} | {row['pairs']} | {' | '.join(moved)} |")
+    noticed = ", ".join(f"{name} {share:.0%}" for name, share in report["suspect_share"].items())
+    return (
+        "\n".join(lines)
+        + f"\n\n{report['bases']} traces. Marked suspect: {noticed}.\n"
+        + f"Identity `{report['judge']}`, {datetime.now(UTC):%Y-%m-%d}."
+    )
+
+
+def run() -> None:
+    """Measure, print, and write where that is asked."""
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("families", type=Path)
+    arguments.add_argument("folder", type=Path, nargs="?")
+    for name in ("--lexical", "--write"):
+        arguments.add_argument(name, action="store_true")
+    chosen = arguments.parse_args()
+    families = json.loads(chosen.families.read_text(encoding="utf-8"))
+    bases = list(sample_bases(families))
+    if chosen.folder is not None:
+        bases += data_bases(chosen.folder)
+    judge = create_lexical({}) if chosen.lexical else create({"encoder_threads": 2})
+    report = main(families, bases, judge)
+    print(json.dumps(report, indent=1, ensure_ascii=False))
+    if chosen.write:
+        put(EXPERIMENTS, "injected text", table(report))
+
+
 if __name__ == "__main__":
-    given = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
-    chosen = list(sample_bases(given))
-    plain = [argument for argument in sys.argv[2:] if argument != "--lexical"]
-    if plain:
-        chosen += data_bases(Path(plain[0]))
-    print(json.dumps(main(given, chosen, engine_of(sys.argv)), indent=1, ensure_ascii=False))
+    run()

@@ -23,7 +23,7 @@ from benchmarks.embedded_judge import sets
 from benchmarks.embedded_judge.evaluate import auroc, flags, interval
 from rag_monitor.domain.judgement import Aspect, JudgeRequest
 from rag_monitor.judges.embedded import EmbeddedJudge, create, create_lexical
-from rag_monitor.judges.embedded.pieces import Piece
+from rag_monitor.judges.embedded.segments import Segment
 
 ASPECTS: Final = frozenset({Aspect.SUPPORT, Aspect.ANSWER_SUPPORTED})
 PROTOCOL: Final = Path(__file__).parent / "PROTOCOL.md"
@@ -37,8 +37,8 @@ HEAD: Final = (
 
 def strange(row: sets.Row) -> tuple[float, int]:
     """Share and number of the content words of an answer that stand nowhere."""
-    known = Piece(row.question).terms.union(*[Piece(context).terms for context in row.contexts])
-    said = Piece(row.answer).terms
+    known = Segment(row.question).terms.union(*[Segment(context).terms for context in row.contexts])
+    said = Segment(row.answer).terms
     return len(said - known) / max(1, len(said)), len(said - known)
 
 

@@ -57,7 +57,7 @@ class Packed:
     layers: int
     heads: int
     inner: int
-    pieces: list[tuple[str, float]]
+    segments: list[tuple[str, float]]
     tensors: dict[str, Floats]
 
 
@@ -112,8 +112,8 @@ def unpack(path: Path) -> Packed:
         name = raw.decode()
         tensors[name] = _tensor(data, kind, size, offset).reshape(shapes.get(name, (-1,)))
     texts = [blob[a:b].decode() for a, b in pairwise(offsets)]
-    pieces = list(zip(texts, map(float, scores), strict=True))
-    return Packed(width, layers, heads, inner, pieces, tensors)
+    segments = list(zip(texts, map(float, scores), strict=True))
+    return Packed(width, layers, heads, inner, segments, tensors)
 
 
 def _tensor(data: bytes, kind: int, count: int, offset: int) -> Floats:
@@ -129,13 +129,13 @@ def _tensor(data: bytes, kind: int, count: int, offset: int) -> Floats:
     return np.asarray(whole * blocks["scale"].astype(np.float32)[:, None]).reshape(-1)
 
 
-def tokenizer_of(pieces: list[tuple[str, float]]) -> Any:
+def tokenizer_of(segments: list[tuple[str, float]]) -> Any:
     """A unigram tokenizer of these pieces that reads pairs as `<s> a </s></s> b </s>`."""
     from tokenizers import Regex, Tokenizer, normalizers, pre_tokenizers, processors
     from tokenizers.models import Unigram
 
-    ids = {text: number for number, (text, _) in enumerate(pieces)}
-    made = Tokenizer(Unigram(pieces, unk_id=ids["<unk>"]))
+    ids = {text: number for number, (text, _) in enumerate(segments)}
+    made = Tokenizer(Unigram(segments, unk_id=ids["<unk>"]))
     made.normalizer = normalizers.Sequence(
         [normalizers.NFKC(), normalizers.Replace(Regex(r"\s+"), " "), normalizers.Strip()]
     )
@@ -169,18 +169,18 @@ def chosen(packed: Packed, folder: Path, most: int) -> list[int]:
     """
     from rag_monitor.language.script import has_han
 
-    whole = tokenizer_of(packed.pieces)
+    whole = tokenizer_of(packed.segments)
     seen: Counter[int] = Counter()
     for text in dict.fromkeys(texts_of(folder)):  # a set would count in another order each time
         seen.update(whole.encode(text, add_special_tokens=False).ids)
     kept, han = set(), []
-    for number, (text, _) in enumerate(packed.pieces):
+    for number, (text, _) in enumerate(packed.segments):
         bare = text.removeprefix("▁")
         if text in SPECIAL or (len(bare) <= 1 and bare.isascii()):
             kept.add(number)
         elif len(bare) == 1 and has_han(bare):
             han.append(number)
-    han.sort(key=lambda number: (number not in seen, -packed.pieces[number][1]))
+    han.sort(key=lambda number: (number not in seen, -packed.segments[number][1]))
     kept.update(han[:HAN])
     for number in sorted(seen, key=lambda number: (-seen[number], number)):
         if len(kept) >= most:
@@ -202,7 +202,7 @@ def main() -> None:
     given = parser.parse_args()
     packed = unpack(given.packed)
     layers = [int(n) for n in given.layers.split(",") if n] or list(range(packed.layers))
-    places = chosen(packed, given.data, given.pieces)
+    places = chosen(packed, given.data, given.segments)
     tensors = packed.tensors
     weights = {
         "embeddings.word_embeddings.weight": tensors["emb.word"][places],
@@ -231,12 +231,12 @@ def main() -> None:
         "vocab_size": len(places), "layer_norm_eps": 1e-12, "pad_token_id": 1,
     }  # fmt: skip
     (given.out / "config.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
-    tokenizer_of([packed.pieces[n] for n in places]).save(str(given.out / "tokenizer.json"))
+    tokenizer_of([packed.segments[n] for n in places]).save(str(given.out / "tokenizer.json"))
     print(
         json.dumps(
             {
                 "pieces": len(places),
-                "han": sum("一" <= packed.pieces[n][0][-1] <= "鿿" for n in places),
+                "han": sum("一" <= packed.segments[n][0][-1] <= "鿿" for n in places),
                 "layers": layers,
             }
         )

@@ -31,9 +31,9 @@ from benchmarks.embedded_judge.entailment import (
     with_priors,
 )
 from benchmarks.embedded_judge.perturb import perturb
-from rag_monitor.judges.embedded.evidence import Evidence
+from rag_monitor.judges.embedded.evidence_index import EvidenceIndex
 from rag_monitor.judges.embedded.packing import reading
-from rag_monitor.judges.embedded.pieces import Piece
+from rag_monitor.judges.embedded.segments import Segment
 from rag_monitor.language.claims import take_apart
 from rag_monitor.language.sentences import split_sentences
 
@@ -62,12 +62,12 @@ _BREAK = re.compile(r", | and | but | which | who | that ")
 
 def pairs_of(row: Row) -> Iterator[Entailment]:
     """Every claim of a row with its packed evidence; all take the row's label."""
-    evidence = Evidence.build(row.contexts, row.question)
+    evidence = EvidenceIndex.build(row.contexts, row.question)
     label = SUPPORTED
     if not row.supported:
         label = CONTRADICTED if row.corpus in CONTRADICTING else UNSUPPORTED
     for span in take_apart(row.answer).claims:
-        claim, text = reading(Piece(span.text), evidence)
+        claim, text = reading(Segment(span.text), evidence)
         yield Entailment(row.corpus, row.group, f"row:{row.group}", claim, text, label)
 
 

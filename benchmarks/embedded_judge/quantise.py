@@ -152,7 +152,7 @@ def with_small_words(model: onnx.ModelProto) -> onnx.ModelProto:
 def doubts_of(folder: Path, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
     """Contradiction and missing support, as the encoder in a folder sees each pair, read alone."""
     encoder = load_encoder(folder, 1)
-    return np.array([encoder.doubts([pair])[0] for pair in pairs])
+    return np.array([encoder.logits([pair])[0] for pair in pairs])
 
 
 def away(said: NDArray[np.float64], exact: NDArray[np.float64]) -> dict[str, float]:

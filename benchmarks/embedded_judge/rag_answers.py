@@ -16,9 +16,9 @@ from typing import Any
 
 from benchmarks.embedded_judge import splits
 from benchmarks.embedded_judge.entailment import LABELS, Entailment
-from rag_monitor.judges.embedded.evidence import Evidence
+from rag_monitor.judges.embedded.evidence_index import EvidenceIndex
 from rag_monitor.judges.embedded.packing import reading
-from rag_monitor.judges.embedded.pieces import Piece
+from rag_monitor.judges.embedded.segments import Segment
 
 FOLDER = Path(__file__).parent / "rag_answers"
 
@@ -49,11 +49,11 @@ def pairs_of(rows: Iterable[dict[str, Any]]) -> list[Entailment]:
     """Each labelled sentence beside what the judge would read; a unit is a passage set's."""
     found = []
     for row in rows:
-        evidence = Evidence.build(row["contexts"], row["question"])
+        evidence = EvidenceIndex.build(row["contexts"], row["question"])
         group = splits.group_of(row["id"])
         for sentence in row["sentences"]:
             if sentence["label"] in LABELS:
-                claim, text = reading(Piece(sentence["text"]), evidence)
+                claim, text = reading(Segment(sentence["text"]), evidence)
                 label = LABELS[sentence["label"]]
                 corpus = f"rag_{row['lang']}"
                 found.append(Entailment(corpus, group, row["id"], claim, text, label))

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.embedded_judge import corpora, sets, splits
-from rag_monitor.judges.embedded.pieces import Piece
+from rag_monitor.judges.embedded.segments import Segment
 from rag_monitor.language.sentences import split_sentences
 
 WRITTEN: Final = Path(__file__).parent / "written_relevance"
@@ -88,9 +88,9 @@ def article_passages(folder: Path) -> Iterator[Passages]:
     for row in _articles(folder):
         sentences = [span.text for span in split_sentences(" ".join(row["premises"]))]
         runs = [" ".join(sentences[n : n + RUN]) for n in range(0, len(sentences), RUN)]
-        given = Piece(row["question"]).terms
-        own = Piece(row["statement"]).terms - given
-        held = [len(own & Piece(run).terms) for run in runs]
+        given = Segment(row["question"]).terms
+        own = Segment(row["statement"]).terms - given
+        held = [len(own & Segment(run).terms) for run in runs]
         if len(runs) < 3 or not own or held.count(max(held)) > 1:
             continue
         labels = tuple(value == max(held) for value in held)

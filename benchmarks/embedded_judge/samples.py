@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.embedded_judge.sets import Row
-from rag_monitor.judges.embedded.encoder import Doubts, Encoder, Reading
-from rag_monitor.judges.embedded.evidence import Evidence
+from rag_monitor.judges.embedded.encoder import Encoder, EncoderLogits, Reading
+from rag_monitor.judges.embedded.evidence_index import EvidenceIndex
 from rag_monitor.judges.embedded.features import ClaimEvidence, look_up_all
-from rag_monitor.judges.embedded.model import settle
+from rag_monitor.judges.embedded.model import apply_floors
 from rag_monitor.judges.embedded.packing import reading
 from rag_monitor.language.claims import take_apart
 
@@ -41,7 +41,7 @@ class Sample:
     features: Vector
     readings: list[Reading | None]
     """What an encoder reads of each claim; None where it is settled or shares no word."""
-    read: list[Doubts | None]
+    read: list[EncoderLogits | None]
     settled: list[float | None]
     """The doubt of claims whose doubt no weights decide."""
     labels: list[str]
@@ -54,11 +54,11 @@ def sample(row: Row) -> Sample | None:
     spans = take_apart(row.answer).claims
     if not spans:
         return None
-    evidence = Evidence.build(row.contexts, row.question)
+    evidence = EvidenceIndex.build(row.contexts, row.question)
     claims = look_up_all(spans, evidence)
-    settled = [settle(claim, 0.0) for claim in claims]
+    settled = [apply_floors(claim, 0.0) for claim in claims]
     pairs = [
-        None if reason else reading(claim.piece, evidence)
+        None if reason else reading(claim.segment, evidence)
         for claim, (_, reason) in zip(claims, settled, strict=True)
     ]
     return Sample(
@@ -93,7 +93,7 @@ def ask(found: Sequence[Sample], encoder: Encoder) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     for start in range(0, len(left), AT_ONCE):
         keys = left[start : start + AT_ONCE]
-        for key, doubts in zip(keys, encoder.doubts([wanted[k] for k in keys]), strict=True):
+        for key, doubts in zip(keys, encoder.logits([wanted[k] for k in keys]), strict=True):
             said[key] = [round(value, 4) for value in doubts]
         path.write_text(json.dumps(said))
         print(f"read {start + len(keys)} of {len(left)}", file=sys.stderr, flush=True)

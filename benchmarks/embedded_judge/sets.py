@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from benchmarks.embedded_judge import corpora, pairs, splits
 from benchmarks.embedded_judge.written import statements
-from rag_monitor.language.foreign import foreign
+from rag_monitor.language.language_mismatch import languages_differ
 from rag_monitor.language.normalise import fold
 from rag_monitor.language.script import has_han
 
@@ -166,7 +166,7 @@ def cases(folder: Path) -> Iterator[Row]:
             kind = row.get("metadata", {}).get("kind") or row["id"].rstrip("+-")
             contexts = [c["content"] if isinstance(c, dict) else c for c in row["contexts"]]
             language = "zh" if has_han(row["answer"]) else "en"
-            if not foreign([fold(row["answer"])], [fold(context) for context in contexts]):
+            if not languages_differ([fold(row["answer"])], [fold(context) for context in contexts]):
                 yield Row(
                     f"{corpus}_{language}", f"{corpus}:{kind}", language, row["question"],
                     tuple(contexts), row["answer"], bool(row["label_faithful"]),

@@ -38,7 +38,7 @@ from rag_monitor.judges.embedded import EmbeddedJudge, create, create_lexical
 from rag_monitor.judges.embedded.judge import ASPECTS
 from rag_monitor.language.compiled import COMPILED
 from rag_monitor.language.sentences import split_sentences
-from rag_monitor.server.interpreter import tune
+from rag_monitor.server.process import tune
 
 Times = NDArray[np.float64]
 """One row a trace: milliseconds by the clock, and of the processor."""

@@ -35,12 +35,11 @@ from rag_monitor.judges.embedded.combination import (
     PASSAGE_FEATURES,
     Combination,
 )
-from rag_monitor.judges.embedded.evidence import Evidence
+from rag_monitor.judges.embedded.evidence_index import EvidenceIndex
 from rag_monitor.judges.embedded.features import look_up_all
-from rag_monitor.judges.embedded.grade import Said, answer_features, noncommittal
-from rag_monitor.judges.embedded.pieces import Piece
-from rag_monitor.judges.embedded.qualifiers import qualifiers_of
-from rag_monitor.judges.embedded.relevance import passage_features
+from rag_monitor.judges.embedded.grade import AnswerStatement, answer_features, noncommittal
+from rag_monitor.judges.embedded.relevance import passage_features, qualifiers_of
+from rag_monitor.judges.embedded.segments import Segment
 from rag_monitor.language.claims import take_apart
 
 TARGET: Final = (
@@ -93,8 +92,8 @@ def of_passages(rows: Sequence[Passages], language: str) -> list[Lesson]:
     found = []
     for row in rows:
         if row.language == language:
-            asked = Piece(row.question)
-            evidence = Evidence.build(row.contexts, row.question)
+            asked = Segment(row.question)
+            evidence = EvidenceIndex.build(row.contexts, row.question)
             vectors = passage_features(evidence, asked, qualifiers_of(asked))
             for features, label in zip(vectors, row.labels, strict=True):
                 kind = "relevant" if label else "not"
@@ -112,11 +111,14 @@ def of_answers(rows: Sequence[Answer], language: str) -> list[Lesson]:
         if row.language == language and parts.claims and not parts.declines:
             covered = [0.0] * len(parts.claims)
             if row.contexts:
-                evidence = Evidence.build(row.contexts, row.question)
+                evidence = EvidenceIndex.build(row.contexts, row.question)
                 covered = [one.covered for one in look_up_all(parts.claims, evidence)]
             features = answer_features(
-                Piece(row.question),
-                [Said(Piece(c.text), s) for c, s in zip(parts.claims, covered, strict=True)],
+                Segment(row.question),
+                [
+                    AnswerStatement(Segment(c.text), s)
+                    for c, s in zip(parts.claims, covered, strict=True)
+                ],
                 noncommittal(row.text, parts),
             )
             found.append(

@@ -36,7 +36,7 @@ def main() -> None:
     parser.add_argument("--pieces", type=int, default=32_000)
     given = parser.parse_args()
     packed = unpack(given.packed)
-    whole = tokenizer_of(packed.pieces)
+    whole = tokenizer_of(packed.segments)
     seen: Counter[int] = Counter()
     texts: dict[str, None] = {}
     for line in given.pairs.read_text(encoding="utf-8").splitlines():
@@ -45,11 +45,11 @@ def main() -> None:
     for text in texts:
         seen.update(whole.encode(text, add_special_tokens=False).ids)
     held = json.loads((given.restored / "tokenizer.json").read_text(encoding="utf-8"))
-    ids = {text: number for number, (text, _) in enumerate(packed.pieces)}
+    ids = {text: number for number, (text, _) in enumerate(packed.segments)}
     kept = {ids[text] for text, _ in held["model"]["vocab"]}
     before = len(kept)
     for number in sorted(seen, key=lambda number: (-seen[number], number)):
-        if len(kept) >= given.pieces:
+        if len(kept) >= given.segments:
             break
         kept.add(number)
     places = sorted(kept)
@@ -61,7 +61,7 @@ def main() -> None:
     config = json.loads((given.restored / "config.json").read_text(encoding="utf-8"))
     config |= {"vocab_size": len(places), "max_position_embeddings": POSITIONS}
     (given.out / "config.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
-    tokenizer_of([packed.pieces[n] for n in places]).save(str(given.out / "tokenizer.json"))
+    tokenizer_of([packed.segments[n] for n in places]).save(str(given.out / "tokenizer.json"))
     print(json.dumps({"pieces": len(places), "before": before}))
 
 

@@ -1,8 +1,8 @@
 """One estimate from the sums of a window: which judge, which estimator, which interval.
 
 Source: reference/statistics.md 3.2 and 4.3. One judge on every trace: the mean. A judge on a
-designed sample: Hajek. A judge on a sample beside the cheap judge on all: the difference estimator
-as a ratio, in minutes written before its sums were kept as a mean.
+designed sample: Hajek. A judge on a sample beside a proxy, the judge of every trace: the difference
+estimator as a ratio; as a mean in minutes written before the sums of the ratio were kept.
 Enough labels of people correct either by the judge's bias against them (3.3).
 The interval is the effective-count Wilson. Judges, and variants of one judge, are never mixed.
 """
@@ -18,10 +18,10 @@ from rag_monitor.aggregation.totals import Totals, sum_of
 from rag_monitor.domain.judgement import is_embedded
 from rag_monitor.domain.rollup import REFUSAL_METRIC
 from rag_monitor.metrics.rag import BAD_BELOW
-from rag_monitor.statistics.effective import effective_wilson
+from rag_monitor.statistics.difference import RatioSums
 from rag_monitor.statistics.moments import MeanEstimate, hajek_from_sums, mean_from_sums
-from rag_monitor.statistics.ratio_difference import RatioSums
 from rag_monitor.statistics.three_level import LabelSums
+from rag_monitor.statistics.wilson import effective_wilson
 
 FEW_POSITIVES: Final = 10
 """Below this many judged of either class an interval is flagged `few_positives`."""
@@ -35,9 +35,9 @@ class Choice:
 
     judge: str
     totals: Totals
-    cheap: str | None = None
-    """The cheap judge that scored the traces this one did not see."""
-    cheap_totals: Totals | None = None
+    proxy: str | None = None
+    """The judge of every trace, whose scores stand in where this one saw nothing."""
+    proxy_totals: Totals | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -62,48 +62,48 @@ class Combined:
 def choose(requested: str, by_judge: Mapping[str, Totals]) -> Choice:
     """Which judge answers for `requested`.
 
-    A judge identity answers for itself. `combined` is the judge with the most scores, the cheap
-    one only where no other has any; the cheap variant with the most pairs stands in for the rest.
+    A judge identity answers for itself. `combined` is the judge with the most scores, a
+    proxy only where no other has any; the proxy with the most pairs stands in for the rest.
     """
     if requested != keys.COMBINED:
         return Choice(judge=requested, totals=by_judge.get(requested, Totals()))
-    cheap = {judge: sums for judge, sums in by_judge.items() if is_embedded(judge)}
-    dear = {judge: sums for judge, sums in by_judge.items() if judge not in cheap}
-    scored = {judge: sums for judge, sums in dear.items() if sums.count}
-    pool = scored or cheap or dear
+    proxies = {judge: sums for judge, sums in by_judge.items() if is_embedded(judge)}
+    sampled = {judge: sums for judge, sums in by_judge.items() if judge not in proxies}
+    scored = {judge: sums for judge, sums in sampled.items() if sums.count}
+    pool = scored or proxies or sampled
     if not pool:
         return Choice(judge="", totals=Totals())
     judge = _fullest(pool)
     notes = ("several_judges",) if len(pool) > 1 else ()
-    if judge in cheap:
+    if judge in proxies:
         notes = (*notes, "embedded_uncorrected")
-        if any(_failed(sums) for sums in dear.values()):
+        if any(_failed(sums) for sums in sampled.values()):
             notes = (*notes, "judge_failures")
         return Choice(judge=judge, totals=pool[judge], notes=notes)
-    return _with_cheap(Choice(judge=judge, totals=pool[judge], notes=notes), cheap)
+    return _with_proxy(Choice(judge=judge, totals=pool[judge], notes=notes), proxies)
 
 
-def asked(requested: str, by_judge: Mapping[str, Totals]) -> Totals:
-    """How those were doing who were asked: the judge `requested`, whatever it answered.
+def called_judges(requested: str, by_judge: Mapping[str, Totals]) -> Totals:
+    """The sums of every judge that was called: of `requested`, whatever it answered.
 
-    `combined` are all judges but the cheap ones, unless those are all there is. A judge that fails
-    always has no scores for an estimate to rest on, and is the one to hear of.
+    `combined` are all judges but the proxies, unless those are all there is. A judge that always
+    fails has no scores for an estimate to rest on, and is the one to alert on.
     """
     if requested != keys.COMBINED:
         return by_judge.get(requested, Totals())
-    dear = [sums for judge, sums in by_judge.items() if not is_embedded(judge)]
-    if any(sums.count or sums.failed or sums.suspect or sums.not_applicable for sums in dear):
-        return sum_of(dear)
+    sampled = [sums for judge, sums in by_judge.items() if not is_embedded(judge)]
+    if any(sums.count or sums.failed or sums.suspect or sums.not_applicable for sums in sampled):
+        return sum_of(sampled)
     return sum_of(by_judge.values())
 
 
 def _failed(sums: Totals) -> float:
-    """Failures of the judge's own; what the budget did not allow was never asked."""
+    """Failures of the judge's own; what the budget did not allow was never sent."""
     return sums.failed - sums.moment(keys.SHED)
 
 
-def _with_cheap(choice: Choice, cheap: Mapping[str, Totals]) -> Choice:
-    pairs = {name: choice.totals.moment(keys.pair("n", name)) for name in cheap}
+def _with_proxy(choice: Choice, proxies: Mapping[str, Totals]) -> Choice:
+    pairs = {name: choice.totals.moment(keys.pair("n", name)) for name in proxies}
     best = max(pairs, key=lambda name: (pairs[name], name), default=None)
     if best is None or not pairs[best] or choice.totals.count == choice.totals.weight:
         return choice
@@ -111,7 +111,7 @@ def _with_cheap(choice: Choice, cheap: Mapping[str, Totals]) -> Choice:
     # pairs would then correct only part of the traffic.
     if pairs[best] < choice.totals.count:
         return replace(choice, notes=(*choice.notes, "cheap_incomplete"))
-    return replace(choice, cheap=best, cheap_totals=cheap[best])
+    return replace(choice, proxy=best, proxy_totals=proxies[best])
 
 
 def _fullest(pool: Mapping[str, Totals]) -> str:
@@ -136,7 +136,7 @@ def combine(
         min_labelled: With so many labels on traces drawn for people they correct the judge; None:
             never.
         confidence: Two-sided level.
-        lam: Trust in the cheap score, from the window before.
+        lam: Trust in the proxy score, from the window before.
     """
     totals = choice.totals
     base = Combined(
@@ -149,8 +149,10 @@ def combine(
     notes = [*choice.notes, *_notes(totals, metric, min_judged)]
     if not totals.count:
         return replace(base, notes=tuple(notes))
+    # `size` is what the interval counts as draws: labels where people correct the judge, for then
+    # the estimate is only as sure as they are many.
     point, size = _point(choice, lam), float(totals.count)
-    labels = totals.label_sums(choice.cheap or "")
+    labels = totals.label_sums(choice.proxy or "")
     if min_labelled is not None and labels.n >= max(2, min_labelled):
         point, size = _corrected(choice, point, labels, lam), labels.n
         base = replace(base, bias=labels.bias())
@@ -178,12 +180,12 @@ def _notes(totals: Totals, metric: str, min_judged: int) -> list[str]:
 
 def _point(choice: Choice, lam: float) -> MeanEstimate:
     totals = choice.totals
-    if choice.cheap is not None and choice.cheap_totals is not None:
-        sums = totals.difference_sums(choice.cheap, choice.cheap_totals)
+    if choice.proxy is not None and choice.proxy_totals is not None:
+        sums = totals.difference_sums(choice.proxy, choice.proxy_totals)
         if sums is not None and sums.n >= 2:
-            found = sums.estimate(lam)
-            return MeanEstimate(found.value, found.se)
-    if totals.weight == totals.count:
+            estimate = sums.estimate(lam)
+            return MeanEstimate(estimate.value, estimate.se)
+    if totals.weight == totals.count:  # every trace had probability 1
         return mean_from_sums(totals.count, totals.total, totals.squares)
     return hajek_from_sums(
         totals.count,
@@ -196,18 +198,18 @@ def _point(choice: Choice, lam: float) -> MeanEstimate:
 
 
 def _labelled(choice: Choice) -> int:
-    """Traces with a label: the cheap judge has seen those too that the other has not."""
-    everyone = choice.cheap_totals or choice.totals
-    return int(max(everyone.moment(keys.MARKED), choice.totals.moment(keys.MARKED)))
+    """Traces with a label: the proxy has seen those too that the other has not."""
+    everyone = choice.proxy_totals or choice.totals
+    return int(max(everyone.moment(keys.HUMAN_LABELLED), choice.totals.moment(keys.HUMAN_LABELLED)))
 
 
 def _corrected(choice: Choice, point: MeanEstimate, labels: LabelSums, lam: float) -> MeanEstimate:
     weight, sums = choice.totals.weight, None
-    if choice.cheap is not None and choice.cheap_totals is not None:
-        sums = choice.totals.difference_sums(choice.cheap, choice.cheap_totals)
+    if choice.proxy is not None and choice.proxy_totals is not None:
+        sums = choice.totals.difference_sums(choice.proxy, choice.proxy_totals)
     if isinstance(sums, RatioSums):
-        mean, answered = sums.cheap_mean, sums.answered
-        return labels.corrected(point, weight, lam=lam, cheap_mean=mean, answered=answered)
+        mean, answered = sums.proxy_mean, sums.answered
+        return labels.corrected(point, weight, lam=lam, proxy_mean=mean, answered=answered)
     if sums is not None and sums.n >= 2:
         return labels.corrected(point, weight, traces=sums.n, lam=lam)
     return labels.corrected(point, weight)
@@ -237,6 +239,23 @@ def _worst_case(
     if worst == 1.0:
         return lower, max(upper, mixed.upper)
     return min(lower, mixed.lower), upper
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcomes:
+    """How judging went in a window, whatever the scores."""
+
+    scored: int = 0
+    failed: int = 0
+    not_applicable: int = 0
+    suspect: int = 0
+    bad: int = 0
+    shed: int = 0
+
+    @property
+    def attempted(self) -> int:
+        """Judgements that should have given a value."""
+        return self.scored + self.failed + self.suspect
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,15 +1,85 @@
-"""Two estimates side by side: "v42 against v41: -3.1 points, 95% interval -4.8 to -1.4"."""
+"""What a window is compared with, and two estimates side by side.
+
+"v42 against v41: -3.1 points, 95% interval -4.8 to -1.4".
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import Final, Protocol
 
 from rag_monitor.aggregation import keys
+from rag_monitor.domain.rollup import Rollup
 from rag_monitor.domain.window import Estimate, Series, Window
 from rag_monitor.statistics.comparison import mover_difference
 from rag_monitor.statistics.wilson import Interval
+
+
+class BaselineKind(StrEnum):
+    """Which earlier stretch is the yardstick."""
+
+    PREVIOUS_WINDOW = "previous_window"
+    LAST_WEEK = "last_week"
+    """The same hours one week earlier."""
+    PREVIOUS_RELEASE = "previous_release"
+
+
+@dataclass(frozen=True, slots=True)
+class PreviousRelease:
+    """The release that was replaced, and when."""
+
+    release: str
+    replaced_at: datetime
+    """Minute of the first trace of the release that came after."""
+
+
+def baseline_window(window: Window, kind: BaselineKind) -> Window:
+    """The window of the same length that `kind` compares with.
+
+    Raises:
+        ValueError: For `previous_release`, whose window depends on the traces.
+    """
+    if kind is BaselineKind.PREVIOUS_WINDOW:
+        return window.before()
+    if kind is BaselineKind.LAST_WEEK:
+        return window.before(timedelta(days=7))
+    raise ValueError("the window of a previous release depends on when it was replaced")
+
+
+def previous_release(rows: Iterable[Rollup], release: str | None = None) -> PreviousRelease | None:
+    """The release before `release` (default: before the newest), by first appearance.
+
+    Args:
+        rows: Rollups of one app over the look-back.
+        release: The present release; None: the one that appeared last.
+
+    Returns:
+        None when there is no other release before it.
+    """
+    first = first_seen(rows)
+    if release is None:
+        release = max(first, key=lambda name: (first[name], name), default=None)
+    if release is None or release not in first:
+        return None
+    moment = first[release]
+    # Two releases may first appear in the same minute: then their names tell which came first.
+    earlier = [name for name, seen in first.items() if (seen, name) < (moment, release)]
+    if not earlier:
+        return None
+    return PreviousRelease(max(earlier, key=lambda name: (first[name], name)), moment)
+
+
+def first_seen(rows: Iterable[Rollup]) -> dict[str, datetime]:
+    """The first minute of every release."""
+    first: dict[str, datetime] = {}
+    for row in rows:
+        seen = first.get(row.key.release, row.key.minute)
+        first[row.key.release] = min(seen, row.key.minute)
+    return first
+
 
 COMMON_JUDGE: Final = "common_judge"
 """Note of an estimate that was made anew by a judge that the other side has, too."""
@@ -102,21 +172,21 @@ def on_one_judge(
     if any(e.value is None or e.series.judge != keys.COMBINED for e in pair) or alike(*pair):
         return pair
     names = [set(source.judges(estimate.series, estimate.window)) for estimate in pair]
-    found = []
+    candidates = []
     for judge in sorted(names[0] & names[1]):
         one, other = (
             source.estimate(replace(e.series, judge=judge), e.window, min_judged=min_judged)
             for e in pair
         )
         if one.lower is not None and other.lower is not None and alike(one, other):
-            found.append((one, other))
-    if not found:
+            candidates.append((one, other))
+    if not candidates:
         return pair
-    one, other = max(found, key=lambda both: min(both[0].judged, both[1].judged))
-    return _said(one), _said(other)
+    one, other = max(candidates, key=lambda both: min(both[0].judged, both[1].judged))
+    return _by_common_judge(one), _by_common_judge(other)
 
 
-def _said(estimate: Estimate) -> Estimate:
+def _by_common_judge(estimate: Estimate) -> Estimate:
     return replace(estimate, notes=(*estimate.notes, COMMON_JUDGE))
 
 

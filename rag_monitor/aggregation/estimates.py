@@ -12,15 +12,23 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from rag_monitor.aggregation import keys
-from rag_monitor.aggregation.baselines import (
+from rag_monitor.aggregation.combine import (
+    BadCount,
+    Choice,
+    Outcomes,
+    bad_count,
+    called_judges,
+    choose,
+    combine,
+)
+from rag_monitor.aggregation.comparison import (
     BaselineKind,
     baseline_window,
     first_seen,
     previous_release,
 )
-from rag_monitor.aggregation.combine import BadCount, Choice, asked, bad_count, choose, combine
 from rag_monitor.aggregation.latencies import LatencySummary, latency_summary
-from rag_monitor.aggregation.once import FoldedReleases, ReadOnce
+from rag_monitor.aggregation.request_cache import CachedSource, FoldedReleases
 from rag_monitor.aggregation.totals import RollupSource, sum_of, sums_by
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.rollup import (
@@ -33,7 +41,7 @@ from rag_monitor.domain.rollup import (
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.window import Estimate, Series, Window
 from rag_monitor.metrics.routing import Confusion
-from rag_monitor.statistics.ratio_difference import RatioSums
+from rag_monitor.statistics.difference import RatioSums
 from rag_monitor.statistics.wilson import wilson_interval
 
 
@@ -51,25 +59,28 @@ class EstimateOptions:
     """How far back the release before the present one is looked for."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcomes:
-    """How judging went in a window, whatever the scores."""
-
-    scored: int = 0
-    failed: int = 0
-    not_applicable: int = 0
-    suspect: int = 0
-    bad: int = 0
-    shed: int = 0
-
-    @property
-    def asked(self) -> int:
-        """Judgements that should have given a value."""
-        return self.scored + self.failed + self.suspect
-
-
 class Estimates:
     """Answers every question about a window.
+
+    A hundred answers were judged in one minute, ten of them bad:
+
+        >>> from datetime import UTC
+        >>> from rag_monitor.aggregation.totals import Totals
+        >>> from rag_monitor.domain.rollup import RollupKey
+        >>> at = datetime(2026, 1, 5, 12, tzinfo=UTC)
+        >>> key = RollupKey(
+        ...     project="default", app="faq", metric="faithfulness", minute=at, judge="gpt"
+        ... )
+        >>> class OneRow:
+        ...     def load(self, query):
+        ...         return [Totals(count=100, total=90.0, squares=90.0, weight=100.0).rollup(key)]
+        ...     def load_sums(self, query, step=None):
+        ...         return self.load(query) if query.metric == "faithfulness" else []
+        >>> series = Series(project="default", app="faq", metric="faithfulness", judge="combined")
+        >>> hour = Window(at, at + timedelta(hours=1))
+        >>> estimate = Estimates(OneRow()).estimate(series, hour)
+        >>> estimate.value, round(estimate.lower, 3), round(estimate.upper, 3), estimate.rests_on
+        (0.9, 0.825, 0.945, 'gpt')
 
     Args:
         source: Loads rollups.
@@ -93,7 +104,7 @@ class Estimates:
         rows = self._summed(series, window)
         choice = choose(series.judge, sums_by(rows, _judge))
         lam = 1.0
-        if choice.cheap is not None:
+        if choice.proxy is not None:
             lam = self._tuning(self._summed(series, window.before()), choice)
         traces = self._count(series, window)
         return self._estimate(series, window, choice, traces, lam, min_judged)
@@ -104,23 +115,23 @@ class Estimates:
         """One estimate per step of the window, oldest first; the last step may be shorter."""
         rows = _by_step(self._summed(series, window, step), window, step)
         traces = _by_step(self._traces_of(series, window, step), window, step)
-        found: list[Estimate] = []
+        estimates: list[Estimate] = []
         previous: Sequence[Rollup] = ()
         for index, part in enumerate(steps(window, step)):
             present = rows.get(index, [])
             choice = choose(series.judge, sums_by(present, _judge))
-            lam = self._tuning(previous, choice) if choice.cheap is not None else 1.0
+            lam = self._tuning(previous, choice) if choice.proxy is not None else 1.0
             count = sum_of(traces.get(index, [])).count
-            found.append(self._estimate(series, part, choice, count, lam, min_judged))
+            estimates.append(self._estimate(series, part, choice, count, lam, min_judged))
             previous = present
-        return found
+        return estimates
 
     def outcomes(self, series: Series, window: Window) -> Outcomes:
         """Scored, failed, suspect and shed judgements of the window.
 
         For `combined`, those of every judge that was asked, the embedded one where it is alone.
         """
-        totals = asked(series.judge, sums_by(self._summed(series, window), _judge))
+        totals = called_judges(series.judge, sums_by(self._summed(series, window), _judge))
         return Outcomes(
             scored=totals.count,
             failed=totals.failed,
@@ -170,12 +181,13 @@ class Estimates:
             return self.estimate(series, baseline_window(window, kind), min_judged=min_judged)
         lookback = Window(window.start - self._options.release_lookback, window.end)
         rows = self._load_traces(series.project, series.app, lookback)
-        found = previous_release(rows, series.release)
-        if found is None:
+        previous = previous_release(rows, series.release)
+        if previous is None:
             return None
-        earlier = replace(series, release=found.release)
-        overlap = found.replaced_at + timedelta(minutes=1)
-        stretch = Window(found.replaced_at - window.length, overlap)
+        earlier = replace(series, release=previous.release)
+        # Both releases serve while one replaces the other: the minute of the change counts.
+        overlap = previous.replaced_at + timedelta(minutes=1)
+        stretch = Window(previous.replaced_at - window.length, overlap)
         return self.estimate(earlier, stretch, min_judged=min_judged)
 
     def latency(self, selection: Selection, metric: str) -> LatencySummary:
@@ -221,23 +233,23 @@ class Estimates:
     def hit_names(self, selection: Selection) -> list[tuple[HitKind, str]]:
         """Every kind and name that was called or expected in the window, in order."""
         rows = self._sums(selection, HIT_RATE_METRIC)
-        found = {
+        names = {
             (parts[0], parts[1])
             for row in rows
             if (parts := keys.split_dimension(row.key.dimension)) is not None
         }
-        return sorted(found)
+        return sorted(names)
 
     def knowledge_bases(self, selection: Selection) -> list[str]:
         """Knowledge bases that gave passages in the window, in order: `Series.knowledge_base`."""
         rows = self._sums(selection, HIT_RATE_METRIC)
-        found = {
+        names = {
             parts[1]
             for row in rows
             if row.total > 0 and (parts := keys.split_dimension(row.key.dimension)) is not None
             if parts[0] is HitKind.KNOWLEDGE_BASE
         }
-        return sorted(found)
+        return sorted(names)
 
     def routing(self, selection: Selection) -> list[Confusion]:
         """The routing confusion per kind and name over the labelled traces of the window."""
@@ -293,12 +305,12 @@ class Estimates:
         answered: dict[tuple[str, str], int] = defaultdict(int)
         for row in self._sums(selection, None):
             if row.key.judge:
-                told = row.count + row.not_applicable + row.suspect
-                answered[row.key.judge, row.key.metric] += told
-        found: dict[str, int] = defaultdict(int)
+                answers = row.count + row.not_applicable + row.suspect
+                answered[row.key.judge, row.key.metric] += answers
+        most: dict[str, int] = defaultdict(int)
         for (judge, _), count in answered.items():
-            found[judge] = max(found[judge], count)
-        return sorted(found.items(), key=lambda item: (-item[1], item[0]))
+            most[judge] = max(most[judge], count)
+        return sorted(most.items(), key=lambda item: (-item[1], item[0]))
 
     def releases(self, project: str, app: str, window: Window) -> list[str]:
         """Releases with traces in the window, the one that appeared last first.
@@ -327,14 +339,14 @@ class Estimates:
 
     def judged_series(self, selection: Selection) -> list[Series]:
         """Every metric, judge and release that was judged in the window, in order."""
-        found = {
+        keys_of_scores = {
             (keys.without_knowledge_base(row.key.metric), row.key.judge, row.key.release)
             for row in self._sums(selection, None)
             if row.key.judge
         }
         return [
             replace(selection.series(metric, judge), release=release)
-            for metric, judge, release in sorted(found)
+            for metric, judge, release in sorted(keys_of_scores)
         ]
 
     def once(self, apps: Sequence[str] = (), metrics: Sequence[str] = ()) -> Estimates:
@@ -344,7 +356,7 @@ class Estimates:
             apps: Windows of these are read together.
             metrics: Of these apps' windows only these, as rollups name them; empty: all.
         """
-        return Estimates(ReadOnce(self._source, apps, metrics), self._options)
+        return Estimates(CachedSource(self._source, apps, metrics), self._options)
 
     def folding(self, keep: Collection[str], other: str = "other") -> Estimates:
         """The same estimates, read once, with all releases but `keep` counted as `other`."""
@@ -360,7 +372,7 @@ class Estimates:
         min_judged: int | None,
     ) -> Estimate:
         needed = self._options.min_judged if min_judged is None else min_judged
-        found = combine(
+        combined = combine(
             choice,
             series.metric,
             min_judged=max(2, needed),
@@ -371,33 +383,35 @@ class Estimates:
         return Estimate(
             series=series,
             window=window,
-            value=found.value,
-            lower=found.lower,
-            upper=found.upper,
+            value=combined.value,
+            lower=combined.lower,
+            upper=combined.upper,
             confidence=self._options.confidence,
             traces=traces,
-            judged=found.judged,
-            rests_on=choice.judge if found.judged else "",
-            labelled=found.labelled,
-            judge_bias=None if found.bias is None else found.bias.value,
-            judge_bias_se=None if found.bias is None else found.bias.se,
-            failed=found.failed,
-            shed=found.shed,
-            suspect=found.suspect,
-            effective=found.effective,
-            notes=found.notes,
+            judged=combined.judged,
+            rests_on=choice.judge if combined.judged else "",
+            labelled=combined.labelled,
+            judge_bias=None if combined.bias is None else combined.bias.value,
+            judge_bias_se=None if combined.bias is None else combined.bias.se,
+            failed=combined.failed,
+            shed=combined.shed,
+            suspect=combined.suspect,
+            effective=combined.effective,
+            notes=combined.notes,
         )
 
     def _tuning(self, earlier: Sequence[Rollup], choice: Choice) -> float:
         by_judge = sums_by(earlier, _judge)
-        judged, cheap = by_judge.get(choice.judge), by_judge.get(choice.cheap or "")
-        if judged is None or cheap is None or judged.count < self._options.min_judged:
+        judged, proxy = by_judge.get(choice.judge), by_judge.get(choice.proxy or "")
+        # Tuned on the window before: a lam that looked at the labels which it is used on would bias
+        # the estimate and make its interval too narrow.
+        if judged is None or proxy is None or judged.count < self._options.min_judged:
             return 1.0
         # For the form that this window will have: each form has a lam of its own. Any lam leaves
         # the estimate unbiased, so that what was missing in the window before does not matter.
-        present = choice.totals.difference_sums(choice.cheap or "", choice.cheap_totals or cheap)
+        present = choice.totals.difference_sums(choice.proxy or "", choice.proxy_totals or proxy)
         ratio = isinstance(present, RatioSums)
-        sums = judged.difference_sums(choice.cheap or "", cheap, ratio=ratio)
+        sums = judged.difference_sums(choice.proxy or "", proxy, ratio=ratio)
         return 1.0 if sums is None else sums.tuned_lam()
 
     def _scores(self, series: Series, window: Window) -> Sequence[Rollup]:
@@ -419,8 +433,8 @@ class Estimates:
         return self._source.load_sums(_query(of_traces, window), step)
 
     def _load_traces(self, project: str, app: str, window: Window) -> Sequence[Rollup]:
-        wanted = RollupQuery(project=project, window=window, app=app, metric=TRACES_METRIC)
-        return self._source.load(wanted)
+        query = RollupQuery(project=project, window=window, app=app, metric=TRACES_METRIC)
+        return self._source.load(query)
 
     def _sums(
         self, selection: Selection, metric: str | None, step: timedelta | None = None

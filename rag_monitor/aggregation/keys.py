@@ -1,4 +1,4 @@
-"""Names inside rollups: dimensions, moments, and which judges are the cheap ones."""
+"""Names inside rollups: dimensions, moments, and the judge of a series."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ before this moment was kept have fewer of them than failures and the like."""
 
 LATE: Final = LATE_MOMENT
 """Traces that arrived long after they began: imported history, not live traffic."""
-MARKED: Final = "h.all"
+HUMAN_LABELLED: Final = "h.all"
 """Scored traces with a label of people, drawn for them or not."""
 CORRECTED: Final = "corrected_by_people"
 """Note of an estimate that the labels of people moved."""
@@ -46,14 +46,14 @@ _JUDGED_AT: Final = "n@"
 _BAD_AT: Final = "bad@"
 
 
-def pair(quantity: str, cheap: str) -> str:
-    """Moment of a difference estimate against the cheap judge of that identity."""
-    return f"pair.{quantity}:{cheap}"
+def pair(quantity: str, proxy: str) -> str:
+    """Moment of a difference estimate against the proxy of that identity."""
+    return f"pair.{quantity}:{proxy}"
 
 
-def label(quantity: str, cheap: str = "") -> str:
+def label(quantity: str, proxy: str = "") -> str:
     """Moment over the traces that were drawn for people and labelled; see `LabelSums`."""
-    return f"h.{quantity}:{cheap}" if cheap else f"h.{quantity}"
+    return f"h.{quantity}:{proxy}" if proxy else f"h.{quantity}"
 
 
 def latency_bucket(index: int) -> str:

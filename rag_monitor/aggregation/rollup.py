@@ -16,8 +16,8 @@ from typing import Final
 
 from rag_monitor import telemetry
 from rag_monitor.aggregation import keys
+from rag_monitor.aggregation.label_eligibility import corrects_judge
 from rag_monitor.aggregation.latencies import fine_bucket
-from rag_monitor.aggregation.people import corrects
 from rag_monitor.aggregation.totals import Totals
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.judgement import is_embedded
@@ -161,8 +161,8 @@ def _add_scores(table: dict[_Row, Totals], fact: TraceFacts) -> None:
             _add_pairs(sums, score, probability, fact.scores)
             label = fact.labels.get(score.metric)
             if label is not None:
-                sums.add_moment(keys.MARKED, 1)
-                if corrects(score, fact.probabilities):
+                sums.add_moment(keys.HUMAN_LABELLED, 1)
+                if corrects_judge(score, fact.probabilities):
                     _add_label(sums, score, label, probability, fact.scores)
 
 
@@ -203,8 +203,8 @@ def _add_label(
     sums: Totals, score: Score, label: float, probability: float, scores: Iterable[Score]
 ) -> None:
     """Sums of the correction by people: their label beside this judge's value."""
-    said = score.value or 0.0
-    r, d = 1.0 / probability, label - said
+    verdict = score.value or 0.0
+    r, d = 1.0 / probability, label - verdict
     for name, value in (
         ("n", 1.0),
         ("r", r),
@@ -212,47 +212,47 @@ def _add_label(
         ("rd", r * d),
         ("rrd", r * r * d),
         ("rrdd", r * r * d * d),
-        ("rrj", r * r * said),
-        ("rrjd", r * r * said * d),
+        ("rrj", r * r * verdict),
+        ("rrjd", r * r * verdict * d),
     ):
         sums.add_moment(keys.label(name), value)
-    for cheap, f in _cheap_values(score, scores):
-        sums.add_moment(keys.label("f", cheap), (r * r - r) * f)
-        sums.add_moment(keys.label("fd", cheap), (r * r - r) * f * d)
-        sums.add_moment(keys.label("rf", cheap), r * f)
-        sums.add_moment(keys.label("rfd", cheap), r * f * d)
+    for proxy, f in _proxy_values(score, scores):
+        sums.add_moment(keys.label("f", proxy), (r * r - r) * f)
+        sums.add_moment(keys.label("fd", proxy), (r * r - r) * f * d)
+        sums.add_moment(keys.label("rf", proxy), r * f)
+        sums.add_moment(keys.label("rfd", proxy), r * f * d)
 
 
 def _add_pairs(sums: Totals, score: Score, probability: float, scores: Iterable[Score]) -> None:
-    """Sums of the difference estimate: this judge's value beside the cheap one's."""
+    """Sums of the difference estimate: this judge's value beside the proxy's."""
     ratio = 1.0 / probability
     corrected = ratio * (score.value or 0.0)
-    for cheap, f in _cheap_values(score, scores):
-        sums.add_moment(keys.pair("n", cheap), 1)
-        sums.add_moment(keys.pair("rf", cheap), ratio * f)
-        sums.add_moment(keys.pair("rj", cheap), corrected)
-        sums.add_moment(keys.pair("rj2", cheap), corrected * corrected)
-        sums.add_moment(keys.pair("ff", cheap), f * f * ((ratio - 1.0) ** 2 - 1.0))
-        sums.add_moment(keys.pair("jf", cheap), corrected * f * (ratio - 1.0))
+    for proxy, f in _proxy_values(score, scores):
+        sums.add_moment(keys.pair("n", proxy), 1)
+        sums.add_moment(keys.pair("rf", proxy), ratio * f)
+        sums.add_moment(keys.pair("rj", proxy), corrected)
+        sums.add_moment(keys.pair("rj2", proxy), corrected * corrected)
+        sums.add_moment(keys.pair("ff", proxy), f * f * ((ratio - 1.0) ** 2 - 1.0))
+        sums.add_moment(keys.pair("jf", proxy), corrected * f * (ratio - 1.0))
         # What the ratio form needs beside these where other verdicts are missing.
-        sums.add_moment(keys.pair("r", cheap), ratio)
-        sums.add_moment(keys.pair("rrf", cheap), ratio * ratio * f)
-        sums.add_moment(keys.pair("rff", cheap), ratio * f * f)
-        sums.add_moment(keys.pair("rrjf", cheap), ratio * corrected * f)
+        sums.add_moment(keys.pair("r", proxy), ratio)
+        sums.add_moment(keys.pair("rrf", proxy), ratio * ratio * f)
+        sums.add_moment(keys.pair("rff", proxy), ratio * f * f)
+        sums.add_moment(keys.pair("rrjf", proxy), ratio * corrected * f)
 
 
 def _add_unscored(sums: Totals, score: Score, probability: float, scores: Iterable[Score]) -> None:
     """Sums of the difference estimate: draws on which this judge gave no score.
 
     A failure could have been any trace and only counts. What is not applicable, or suspect, is
-    outside the traces that the estimate speaks of, and is taken out by its cheap score.
+    outside the traces that the estimate speaks of, and is taken out by its proxy score.
     """
     if score.judge is None or is_embedded(score.judge.name):
         return
     sums.add_moment(keys.UNSCORED, 1)
     r = 1.0 / probability
-    for cheap, f in _cheap_values(score, scores):
-        sums.add_moment(keys.pair("x", cheap), 1)
+    for proxy, f in _proxy_values(score, scores):
+        sums.add_moment(keys.pair("x", proxy), 1)
         if score.status is ScoreStatus.FAILED:
             continue
         for name, value in (
@@ -263,11 +263,11 @@ def _add_unscored(sums: Totals, score: Score, probability: float, scores: Iterab
             ("out_rff", r * f * f),
             ("out_rrff", r * r * f * f),
         ):
-            sums.add_moment(keys.pair(name, cheap), value)
+            sums.add_moment(keys.pair(name, proxy), value)
 
 
-def _cheap_values(score: Score, scores: Iterable[Score]) -> Iterator[tuple[str, float]]:
-    """The cheap judges' values beside another judge's; none beside their own."""
+def _proxy_values(score: Score, scores: Iterable[Score]) -> Iterator[tuple[str, float]]:
+    """The proxies' values beside another judge's; none beside their own."""
     if score.judge is None or is_embedded(score.judge.name):
         return
     for other in scores:

@@ -12,25 +12,24 @@ from typing import Final, Protocol, TypeVar
 from rag_monitor.aggregation import keys
 from rag_monitor.domain.rollup import Rollup, RollupKey, RollupQuery
 from rag_monitor.metrics.latency import bucket_of
-from rag_monitor.statistics.difference import DifferenceSums
-from rag_monitor.statistics.ratio_difference import RatioSums
+from rag_monitor.statistics.difference import DifferenceSums, RatioSums
 from rag_monitor.statistics.three_level import LabelSums
 
 Key = TypeVar("Key")
 
 _LABEL_SUMS: Final = ("n", "r", "rr", "rd", "rrd", "rrdd", "rrj", "rrjd")
-_CHEAP_LABEL_SUMS: Final = ("f", "fd", "rf", "rfd")
+_PROXY_LABEL_SUMS: Final = ("f", "fd", "rf", "rfd")
 _OUT_SUMS: Final = ("out_r", "out_rr", "out_rf", "out_rrf", "out_rff", "out_rrff")
 
 
 class RollupSource(Protocol):
     """Where rollups come from: the store's `rollups`, or a memory before it."""
 
-    def load(self, wanted: RollupQuery) -> Sequence[Rollup]:
+    def load(self, query: RollupQuery) -> Sequence[Rollup]:
         """The rollups, minute by minute."""
         ...
 
-    def load_sums(self, wanted: RollupQuery, step: timedelta | None = None) -> Sequence[Rollup]:
+    def load_sums(self, query: RollupQuery, step: timedelta | None = None) -> Sequence[Rollup]:
         """As `load`, but rows of several minutes may come added up as one, dated by the first.
 
         With a step no row reaches over the end of one; steps begin with the window.
@@ -114,73 +113,73 @@ class Totals:
         """A further sum; 0 where nothing was counted."""
         return self.moments.get(name, 0.0)
 
-    def label_sums(self, cheap: str = "") -> LabelSums:
-        """The sums over labelled traces; with the cheap judge of that identity beside this one."""
+    def label_sums(self, proxy: str = "") -> LabelSums:
+        """The sums over labelled traces; with the proxy of that identity beside this judge."""
         return LabelSums(
             **{name: self.moment(keys.label(name)) for name in _LABEL_SUMS},
-            **{name: self.moment(keys.label(name, cheap)) for name in _CHEAP_LABEL_SUMS if cheap},
+            **{name: self.moment(keys.label(name, proxy)) for name in _PROXY_LABEL_SUMS if proxy},
         )
 
     def difference_sums(
-        self, cheap: str, cheap_totals: Totals, *, ratio: bool | None = None
+        self, proxy: str, proxy_totals: Totals, *, ratio: bool | None = None
     ) -> DifferenceSums | RatioSums | None:
-        """The sums of the difference estimate against the cheap judge of that identity.
+        """The sums of the difference estimate against the proxy of that identity.
 
         The ratio form, which leaves out draws without a score and reaches 0 and 1 where all that
         was judged is as bad or as good as can be. Rollups written before its sums were kept have
         mean(D), as long as every draw has a score. None: the sums cannot tell.
 
         Args:
-            cheap: Identity of the cheap judge.
-            cheap_totals: Its sums.
+            proxy: Identity of the judge of every trace.
+            proxy_totals: Its sums.
             ratio: Which form is wanted, whatever there is; None: the one that is right here.
         """
         unscored = self.failed + self.not_applicable + self.suspect
-        told = self.moment(keys.UNSCORED) == unscored
-        r = self.moment(keys.pair("r", cheap))
-        judged = self.moment(keys.pair("n", cheap))
-        whole = told and judged >= 2 and judged == self.count and math.isclose(r, self.weight)
+        counted = self.moment(keys.UNSCORED) == unscored
+        r = self.moment(keys.pair("r", proxy))
+        judged = self.moment(keys.pair("n", proxy))
+        whole = counted and judged >= 2 and judged == self.count and math.isclose(r, self.weight)
         if ratio is None:
-            complete = told and not self.moment(keys.pair("x", cheap))
+            complete = counted and not self.moment(keys.pair("x", proxy))
             ratio = whole or not complete
         if not ratio:
-            return self._plain_sums(cheap, cheap_totals)
+            return self._plain_sums(proxy, proxy_totals)
         # Where minutes of both kinds stand in a window that misses a verdict it is left to Hajek:
         # wider, but without the bias of mean(D).
-        return self._ratio_sums(cheap, cheap_totals) if whole else None
+        return self._ratio_sums(proxy, proxy_totals) if whole else None
 
-    def _ratio_sums(self, cheap: str, cheap_totals: Totals) -> RatioSums:
-        rrjf, rff = self.moment(keys.pair("rrjf", cheap)), self.moment(keys.pair("rff", cheap))
+    def _ratio_sums(self, proxy: str, proxy_totals: Totals) -> RatioSums:
+        rrjf, rff = self.moment(keys.pair("rrjf", proxy)), self.moment(keys.pair("rff", proxy))
         # Every score is one of a pair, so that sums over scores are sums over pairs.
         return RatioSums(
-            n=float(cheap_totals.count),
-            f=cheap_totals.total,
-            ff=cheap_totals.squares,
+            n=float(proxy_totals.count),
+            f=proxy_totals.total,
+            ff=proxy_totals.squares,
             judged=float(self.count),
             r=self.weight,
             rr=self.weight_squares,
             rj=self.weighted_total,
             rrj=self.moment(keys.W2_TOTAL),
             rrjj=self.moment(keys.W2_SQUARES),
-            rf=self.moment(keys.pair("rf", cheap)),
-            rrf=self.moment(keys.pair("rrf", cheap)),
+            rf=self.moment(keys.pair("rf", proxy)),
+            rrf=self.moment(keys.pair("rrf", proxy)),
             rff=rff,
-            rrff=self.moment(keys.pair("ff", cheap)) + 2.0 * rff,
-            rjf=rrjf - self.moment(keys.pair("jf", cheap)),
+            rrff=self.moment(keys.pair("ff", proxy)) + 2.0 * rff,
+            rjf=rrjf - self.moment(keys.pair("jf", proxy)),
             rrjf=rrjf,
-            **{name: self.moment(keys.pair(name, cheap)) for name in _OUT_SUMS},
+            **{name: self.moment(keys.pair(name, proxy)) for name in _OUT_SUMS},
         )
 
-    def _plain_sums(self, cheap: str, cheap_totals: Totals) -> DifferenceSums:
-        judged = self.moment(keys.pair("n", cheap))
+    def _plain_sums(self, proxy: str, proxy_totals: Totals) -> DifferenceSums:
+        judged = self.moment(keys.pair("n", proxy))
         return DifferenceSums(
-            n=float(cheap_totals.count),
+            n=float(proxy_totals.count),
             judged=judged,
-            a=self.moment(keys.pair("rf", cheap)) - cheap_totals.total,
-            b=self.moment(keys.pair("rj", cheap)),
-            aa=self.moment(keys.pair("ff", cheap)) + cheap_totals.squares,
-            bb=self.moment(keys.pair("rj2", cheap)),
-            ab=self.moment(keys.pair("jf", cheap)),
+            a=self.moment(keys.pair("rf", proxy)) - proxy_totals.total,
+            b=self.moment(keys.pair("rj", proxy)),
+            aa=self.moment(keys.pair("ff", proxy)) + proxy_totals.squares,
+            bb=self.moment(keys.pair("rj2", proxy)),
+            ab=self.moment(keys.pair("jf", proxy)),
         )
 
 
@@ -198,14 +197,14 @@ def merged(rows: Sequence[Rollup], start: datetime | None = None) -> Sequence[Ro
     for row in rows:
         key = row.key
         groups[key.project, key.app, key.metric, key.release, key.judge, key.dimension].append(row)
-    found = []
+    rows_by_key = []
     for group in groups.values():
         key = group[0].key
         if start is not None:
             key = replace(key, minute=start)
         alone = len(group) == 1 and key == group[0].key
-        found.append(group[0] if alone else sum_of(group).rollup(key))
-    return found
+        rows_by_key.append(group[0] if alone else sum_of(group).rollup(key))
+    return rows_by_key
 
 
 def sums_by(rows: Iterable[Rollup], key: Callable[[Rollup], Key]) -> dict[Key, Totals]:

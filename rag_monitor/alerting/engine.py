@@ -13,19 +13,19 @@ from datetime import datetime
 from functools import partial
 
 from rag_monitor import telemetry
+from rag_monitor.alerting.estimates import RuleEstimates
 from rag_monitor.alerting.evaluator import Evaluator, slot
 from rag_monitor.alerting.lifecycle import (
     Event,
     Step,
     announce,
+    correct_clock,
     dedup_key,
     muted,
     retire,
-    set_back,
     step,
 )
 from rag_monitor.alerting.options import AlertOptions
-from rag_monitor.alerting.ports import AlertStore, EstimateSource, RuleSource, SilenceSource
 from rag_monitor.domain.alert import (
     Alert,
     AlertRule,
@@ -36,7 +36,10 @@ from rag_monitor.domain.alert import (
     Silence,
 )
 from rag_monitor.domain.clock import Clock
+from rag_monitor.domain.stored import Lease
 from rag_monitor.errors import StoreDamaged, StoreUnavailable
+from rag_monitor.store.alerts import Alerts, Silences
+from rag_monitor.store.rules import Rules
 
 _log = logging.getLogger(__name__)
 
@@ -59,12 +62,12 @@ class _Run:
 
     now: datetime
     """End of the windows that are looked at."""
-    asked_at: datetime
+    began_at: datetime
     """When the run began, up to a slot later: what is silenced by then is not announced."""
     silences: Sequence[Silence]
     apps: dict[tuple[str, str], Sequence[str]] = field(default_factory=dict)
     """Per rule, the apps it was looked at for; missing where that could not be told."""
-    known_apps: dict[str, Sequence[str]] = field(default_factory=dict)
+    apps_by_project: dict[str, Sequence[str]] = field(default_factory=dict)
     """By project."""
     changed: list[Alert] = field(default_factory=list)
     notifications: list[Notification] = field(default_factory=list)
@@ -74,6 +77,24 @@ class _Run:
 class AlertEngine:
     """The alerting stage's one entry.
 
+    A rule that expects an application to send, and nothing was sent:
+
+        >>> from tempfile import TemporaryDirectory
+        >>> from rag_monitor.domain.clock import SystemClock
+        >>> from rag_monitor.store.options import StoreOptions
+        >>> from rag_monitor.store.store import Store
+        >>> folder, clock = TemporaryDirectory(), SystemClock()
+        >>> options = StoreOptions(url=f"sqlite:///{folder.name}/monitor.db")
+        >>> with Store.open(options, clock) as store:
+        ...     store.rules.save(AlertRule(name="silent", kind=RuleKind.NO_DATA, app="faq"))
+        ...     estimates = RuleEstimates(store.rollups, store.traces)
+        ...     engine = AlertEngine(estimates, store.rules, store.alerts, clock)
+        ...     [(one.alert.app, one.alert.state.value, one.event.value) for one in engine.run()]
+        ...     len(engine.run())  # it fires already: nothing changes, and nothing is sent again
+        [('faq', 'firing', 'firing')]
+        0
+        >>> folder.cleanup()
+
     Args:
         estimates: Answers about windows.
         rules: Where rules are kept.
@@ -82,21 +103,21 @@ class AlertEngine:
         options: Slots and limits.
         silences: Where silences are kept; None: there are none.
         channels: Names of the configured channels; what a rule without notifiers goes to.
-        before_save: Called right before saving; raise `LeaseLost` there when somebody else leads by
-            now, and nothing is written.
+        before_save: Called right before saving; gives the lease that the save depends on, or raises
+            `LeaseLost` when somebody else leads by now, and nothing is written.
     """
 
     def __init__(
         self,
-        estimates: EstimateSource,
-        rules: RuleSource,
-        alerts: AlertStore,
+        estimates: RuleEstimates,
+        rules: Rules,
+        alerts: Alerts,
         clock: Clock,
         options: AlertOptions | None = None,
         *,
-        silences: SilenceSource | None = None,
+        silences: Silences | None = None,
         channels: Sequence[str] = (),
-        before_save: Callable[[], object] | None = None,
+        before_save: Callable[[], Lease] | None = None,
     ) -> None:
         self._rules = rules
         self._alerts = alerts
@@ -104,32 +125,31 @@ class AlertEngine:
         self._options = options or AlertOptions()
         self._silences = silences
         self._channels = tuple(channels)
-        self._told_gone: set[tuple[str, ...]] = set()
+        self._warned_channels: set[tuple[str, ...]] = set()
         self._before_save = before_save
         self._estimates = estimates
         self._evaluator = Evaluator(estimates, self._options)
 
     def run(self, now: datetime | None = None) -> list[Transition]:
-        """Look at everything once; the windows end at the slot that contains `now`.
+        """Evaluate every rule once; the windows end at the slot that contains `now`.
 
         Running a slot again, here or on another machine, changes and announces nothing new.
         """
-        asked_at = now or self._clock.now()
-        moment = slot(asked_at, self._options.slot_s)
+        began_at = now or self._clock.now()
+        moment = slot(began_at, self._options.slot_s)
         silences = () if self._silences is None else self._silences.all()
-        run = _Run(now=moment, asked_at=asked_at, silences=tuple(silences))
+        run = _Run(now=moment, began_at=began_at, silences=tuple(silences))
         rules = {(rule.project, rule.name): rule for rule in self._rules.all()}
         standing, ended = self._standing(moment)
         for rule in rules.values():
             if rule.enabled:
-                self._guarded(rule, partial(self._look_at, run, rule, standing))
+                self._guarded(rule, partial(self._evaluate_rule, run, rule, standing))
         self._close_orphans(run, rules, standing)
         for alert in ended:
-            self._settle(run, rules, alert)
+            self._finish_resolved(run, rules, alert)
         if run.changed or run.notifications:
-            if self._before_save is not None:
-                self._before_save()
-            self._alerts.save(run.changed, run.notifications)
+            lease = None if self._before_save is None else self._before_save()
+            self._alerts.save(run.changed, run.notifications, lease=lease)
         return run.transitions
 
     def try_rule(self, rule: AlertRule, now: datetime | None = None) -> Mapping[str, Finding]:
@@ -137,13 +157,13 @@ class AlertEngine:
         moment = slot(now or self._clock.now(), self._options.slot_s)
         # Detectors of its own: a trial must not reset the running one of a rule of that name.
         evaluator = Evaluator(self._estimates, self._options)
-        return {app: evaluator.look(rule, app, moment) for app in evaluator.apps(rule)}
+        return {app: evaluator.evaluate(rule, app, moment) for app in evaluator.apps(rule)}
 
     def _standing(self, now: datetime) -> tuple[dict[_Key, Alert], list[Alert]]:
         """Pending and firing alerts by rule and app, and the resolved ones."""
 
         def load(state: AlertState) -> list[Alert]:
-            return [set_back(alert, now) for alert in self._alerts.load(None, state)]
+            return [correct_clock(alert, now) for alert in self._alerts.load(None, state)]
 
         open_alerts: dict[_Key, Alert] = {}
         for state in (AlertState.PENDING, AlertState.FIRING):
@@ -160,15 +180,17 @@ class AlertEngine:
             telemetry.JOB_FAILURES.labels(job="rule").inc()
             _log.exception("rule %r of project %r failed", rule.name, rule.project)
 
-    def _look_at(self, run: _Run, rule: AlertRule, standing: dict[_Key, Alert]) -> None:
-        apps = self._evaluator.apps(rule, run.known_apps)
+    def _evaluate_rule(self, run: _Run, rule: AlertRule, standing: dict[_Key, Alert]) -> None:
+        apps = self._evaluator.apps(rule, run.apps_by_project)
         run.apps[rule.project, rule.name] = apps
         for app in apps:
-            self._guarded(rule, partial(self._look, run, rule, app, standing))
+            self._guarded(rule, partial(self._evaluate_app, run, rule, app, standing))
 
-    def _look(self, run: _Run, rule: AlertRule, app: str, standing: dict[_Key, Alert]) -> None:
+    def _evaluate_app(
+        self, run: _Run, rule: AlertRule, app: str, standing: dict[_Key, Alert]
+    ) -> None:
         alert = standing.get((rule.project, rule.name, app))
-        finding = self._evaluator.look_again(rule, app, alert, run.now)
+        finding = self._evaluator.reevaluate(rule, app, alert, run.now)
         self._advance(run, rule, app, alert, finding)
 
     def _close_orphans(
@@ -187,7 +209,9 @@ class AlertEngine:
             finding = replace(alert.finding, active=False, notes=(note,))
             self._advance(run, _final(rule, alert), app, alert, finding)
 
-    def _settle(self, run: _Run, rules: Mapping[tuple[str, str], AlertRule], alert: Alert) -> None:
+    def _finish_resolved(
+        self, run: _Run, rules: Mapping[tuple[str, str], AlertRule], alert: Alert
+    ) -> None:
         """Announce a resolution that a silence held back; then let the alert rest."""
         rule = rules.get((alert.project, alert.rule)) or _final(None, alert)
         moved = announce(rule, alert, run.now, mute=self._muted(run, rule, alert.app))
@@ -202,7 +226,7 @@ class AlertEngine:
 
     @staticmethod
     def _muted(run: _Run, rule: AlertRule, app: str) -> bool:
-        return muted(run.silences, rule, app, run.asked_at)
+        return muted(run.silences, rule, app, run.began_at)
 
     def _record(self, run: _Run, rule: AlertRule, before: Alert | None, moved: Step) -> None:
         alert = moved.alert
@@ -236,19 +260,19 @@ class AlertEngine:
         """
         if not rule.notifiers or not self._channels:
             return rule.notifiers or self._channels
-        known = tuple(name for name in rule.notifiers if name in self._channels)
-        gone = sorted(set(rule.notifiers) - set(known))
-        if gone and (rule.project, rule.name, *gone) not in self._told_gone:
-            self._told_gone.add((rule.project, rule.name, *gone))
+        configured = tuple(name for name in rule.notifiers if name in self._channels)
+        gone = sorted(set(rule.notifiers) - set(configured))
+        if gone and (rule.project, rule.name, *gone) not in self._warned_channels:
+            self._warned_channels.add((rule.project, rule.name, *gone))
             _log.error(
                 "rule %r of project %r names channels that are not configured (%s): its messages "
                 "go to %s; correct the rule or [notifiers]",
                 rule.name,
                 rule.project,
                 ", ".join(gone),
-                ", ".join(known or self._channels),
+                ", ".join(configured or self._channels),
             )
-        return known or self._channels
+        return configured or self._channels
 
 
 def _final(rule: AlertRule | None, alert: Alert) -> AlertRule:

@@ -1,4 +1,4 @@
-"""Looks at one rule on one app: chooses the window and the finding for the rule's kind."""
+"""Evaluates one rule on one app: chooses the window and the condition for the rule's kind."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from rag_monitor.alerting.findings.burn_rate import burn_rate
-from rag_monitor.alerting.findings.change import ChangeDetectors
-from rag_monitor.alerting.findings.hits import hit_rate
-from rag_monitor.alerting.findings.latency import latency
-from rag_monitor.alerting.findings.quality import drop, threshold
-from rag_monitor.alerting.findings.sight import Sight
-from rag_monitor.alerting.findings.volume import (
+from rag_monitor.alerting.conditions.burn_rate import burn_rate
+from rag_monitor.alerting.conditions.change import ChangeDetectors
+from rag_monitor.alerting.conditions.context import EvaluationContext
+from rag_monitor.alerting.conditions.hits import hit_rate
+from rag_monitor.alerting.conditions.latency import latency
+from rag_monitor.alerting.conditions.quality import drop, threshold
+from rag_monitor.alerting.conditions.volume import (
     budget,
     error_rate,
     judge_failures,
     no_data,
     suspect,
 )
+from rag_monitor.alerting.estimates import RuleEstimates
 from rag_monitor.alerting.options import AlertOptions
-from rag_monitor.alerting.ports import EstimateSource
 from rag_monitor.domain.alert import Alert, AlertRule, Finding, RuleKind
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.window import Window
@@ -29,10 +29,10 @@ from rag_monitor.domain.window import Window
 class Evaluator:
     """Rules against estimates. Keeps nothing but detectors that can be computed anew."""
 
-    def __init__(self, estimates: EstimateSource, options: AlertOptions) -> None:
+    def __init__(self, estimates: RuleEstimates, options: AlertOptions) -> None:
         self._estimates = estimates
         self._options = options
-        self._kinds: Mapping[RuleKind, Callable[[Sight], Finding]] = {
+        self._kinds: Mapping[RuleKind, Callable[[EvaluationContext], Finding]] = {
             RuleKind.THRESHOLD: threshold,
             RuleKind.DROP: drop,
             RuleKind.CHANGE: ChangeDetectors(),
@@ -46,25 +46,27 @@ class Evaluator:
             RuleKind.BUDGET: budget,
         }
 
-    def apps(self, rule: AlertRule, known: dict[str, Sequence[str]] | None = None) -> Sequence[str]:
+    def apps(
+        self, rule: AlertRule, by_project: dict[str, Sequence[str]] | None = None
+    ) -> Sequence[str]:
         """The apps a rule is looked at for; the budget rule has one place for all.
 
         Args:
             rule: The rule.
-            known: Apps by project, looked up once for all rules of a run; filled here.
+            by_project: Apps by project, looked up once for all rules of a run; filled here.
         """
         if rule.kind is RuleKind.BUDGET or rule.app != "*":
             return (rule.app,)
-        known = {} if known is None else known
-        if rule.project not in known:
-            known[rule.project] = tuple(self._estimates.apps(rule.project))
-        return known[rule.project]
+        by_project = {} if by_project is None else by_project
+        if rule.project not in by_project:
+            by_project[rule.project] = tuple(self._estimates.apps(rule.project))
+        return by_project[rule.project]
 
-    def look(self, rule: AlertRule, app: str, now: datetime) -> Finding:
+    def evaluate(self, rule: AlertRule, app: str, now: datetime) -> Finding:
         """What the rule sees in the window that ends at `now`."""
         window = Window.ending(now, timedelta(seconds=rule.window_s))
         return self._kinds[rule.kind](
-            Sight(
+            EvaluationContext(
                 rule=rule,
                 app=app,
                 window=window,
@@ -73,9 +75,12 @@ class Evaluator:
             )
         )
 
-    def look_again(self, rule: AlertRule, app: str, alert: Alert | None, now: datetime) -> Finding:
-        """As `look`; an alert that cannot be told any more ends once its app is silent."""
-        finding = self.look(rule, app, now)
+    def reevaluate(self, rule: AlertRule, app: str, alert: Alert | None, now: datetime) -> Finding:
+        """As `evaluate`, of a rule that may have an open alert.
+
+        An alert without enough data to tell ends once its app is silent.
+        """
+        finding = self.evaluate(rule, app, now)
         if alert is None or finding.active is not None:
             return finding
         if not self._silent(rule.project, app, now):

@@ -122,7 +122,7 @@ def retire(alert: Alert, now: datetime, resolved_for_s: float) -> Alert:
     return replace(alert, state=AlertState.INACTIVE, since=now)
 
 
-def set_back(alert: Alert, now: datetime) -> Alert:
+def correct_clock(alert: Alert, now: datetime) -> Alert:
     """The alert as it would be, had the clock not been ahead when it was last looked at.
 
     Its moments after `now` keep their order, and the latest of them becomes `now`: an alert must
@@ -172,14 +172,14 @@ def _owed(rule: AlertRule, alert: Alert, now: datetime) -> Event | None:
         return Event.FIRING
     if rule.repeat_s <= 0 or alert.acknowledged_by is not None:
         return None
-    told = _repeat_slot(rule, alert, alert.last_announced_at)
-    return Event.REPEAT if _repeat_slot(rule, alert, now) > told else None
+    announced_slot = _repeat_slot(rule, alert, alert.last_announced_at)
+    return Event.REPEAT if _repeat_slot(rule, alert, now) > announced_slot else None
 
 
 def _owes_resolution(alert: Alert) -> bool:
-    told, resolved_at = alert.last_announced_at, alert.resolved_at
+    announced_at, resolved_at = alert.last_announced_at, alert.resolved_at
     # Nobody heard that it fired, so nobody waits to hear that it ended.
-    return told is not None and resolved_at is not None and told < resolved_at
+    return announced_at is not None and resolved_at is not None and announced_at < resolved_at
 
 
 def _repeat_slot(rule: AlertRule, alert: Alert, moment: datetime) -> int:

@@ -14,10 +14,9 @@ from typing import Final
 from urllib.parse import quote
 
 from rag_monitor import i18n
-from rag_monitor.alerting.findings.wording import in_zone, measure, milliseconds
-from rag_monitor.alerting.notes import notes_text
+from rag_monitor.alerting.conditions.wording import in_zone, measure, milliseconds, notes_text
 from rag_monitor.domain.alert import Alert, AlertState, Finding, Notification
-from rag_monitor.metrics.names import told
+from rag_monitor.metrics.names import with_display_names
 
 DETAILED: Final = 5
 """Up to so many alerts are told in full; more get one line each."""
@@ -126,7 +125,7 @@ def summary_of(alert: Alert, language: str, zone: tzinfo = UTC) -> str:
 def sentence_of(alert: Alert, language: str, zone: tzinfo = UTC) -> str:
     """The finding's sentence for people: metrics are called as the pages call them."""
     text, spoken = _summary(alert, language)
-    return plain(told(in_zone(text, zone), spoken), _MAX_SUMMARY)
+    return plain(with_display_names(in_zone(text, zone), spoken), _MAX_SUMMARY)
 
 
 def _summary(alert: Alert, language: str) -> tuple[str, str]:
@@ -176,15 +175,15 @@ def _line(notification: Notification, language: str, limit: int | None = None) -
 def _number(finding: Finding, language: str) -> str:
     """The value, and what it is held against."""
 
-    def told(value: float) -> str:
+    def show(value: float) -> str:
         return milliseconds(value) if finding.unit == "ms" else measure(value)
 
     if finding.value is None:
         return ""
     if finding.baseline is None:
-        return f" · {told(finding.value)}"
+        return f" · {show(finding.value)}"
     against = i18n.Message(
-        "{value} against {baseline}", value=told(finding.value), baseline=told(finding.baseline)
+        "{value} against {baseline}", value=show(finding.value), baseline=show(finding.baseline)
     )
     return f" · {i18n.translate(against, language)}"
 
@@ -221,7 +220,7 @@ def _detailed(
 def _reasons(alert: Alert, language: str) -> list[str]:
     if alert.state is not AlertState.RESOLVED:
         notes = alert.finding.notes
-        said = i18n.Message("notes: {notes}", notes=plain(notes_text(notes, language), 200))
-        return [i18n.translate(said, language)] if notes else []
-    known = (_RESOLVED_BECAUSE.get(note) for note in alert.finding.notes)
-    return [i18n.translate(reason, language) for reason in known if reason is not None]
+        listed = i18n.Message("notes: {notes}", notes=plain(notes_text(notes, language), 200))
+        return [i18n.translate(listed, language)] if notes else []
+    reasons = (_RESOLVED_BECAUSE.get(note) for note in alert.finding.notes)
+    return [i18n.translate(reason, language) for reason in reasons if reason is not None]

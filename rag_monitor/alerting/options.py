@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from rag_monitor.domain.ranges import above, check_ranges, not_negative
+from rag_monitor.i18n import Message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,4 +46,6 @@ class DeliveryOptions:
 
     def __post_init__(self) -> None:
         if self.round_s >= self.lease_s:
-            raise ValueError("round_s must be below lease_s, or messages would be sent twice")
+            raise ValueError(
+                Message("`round_s` must be below `lease_s`, or messages would be sent twice")
+            )

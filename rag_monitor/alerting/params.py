@@ -54,7 +54,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from rag_monitor.aggregation.baselines import BaselineKind
+from rag_monitor.aggregation.comparison import BaselineKind
 from rag_monitor.domain.alert import AlertRule, RuleKind
 from rag_monitor.errors import RuleError
 from rag_monitor.i18n import Message, msgid
@@ -75,7 +75,7 @@ class Number:
             text = msgid("params.{name}: must be a number, not {value!r}.")
             if self.hint:
                 text = msgid("params.{name}: must be a number, not {value!r}. {hint}")
-            raise RuleError(Message(text, name=name, value=value, hint=self.hint))
+            raise RuleError(text, name=name, value=value, hint=self.hint)
         if not math.isfinite(value) or not self.low <= value <= self.high:
             text = msgid("params.{name}: must lie between {low:g} and {high:g}, not {value:g}.")
             if self.hint:
@@ -83,9 +83,7 @@ class Number:
                     "params.{name}: must lie between {low:g} and {high:g}, not {value:g}. {hint}"
                 )
             low, high = self.low, self.high
-            raise RuleError(
-                Message(text, name=name, low=low, high=high, value=value, hint=self.hint)
-            )
+            raise RuleError(text, name=name, low=low, high=high, value=value, hint=self.hint)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,17 +96,13 @@ class Word:
     def check(self, name: str, value: object) -> None:
         """Raises RuleError when the value is none of the choices."""
         if not isinstance(value, str):
-            raise RuleError(
-                Message("params.{name}: must be text, not {value!r}", name=name, value=value)
-            )
+            raise RuleError("params.{name}: must be text, not {value!r}", name=name, value=value)
         if self.choices and value not in self.choices:
             raise RuleError(
-                Message(
-                    "params.{name}: must be one of {choices}, not {value!r}",
-                    name=name,
-                    choices=", ".join(self.choices),
-                    value=value,
-                )
+                "params.{name}: must be one of {choices}, not {value!r}",
+                name=name,
+                choices=", ".join(self.choices),
+                value=value,
             )
 
 
@@ -211,9 +205,7 @@ def required(rule: AlertRule, name: str) -> float:
     value = number(rule, name)
     if value is None:
         raise RuleError(
-            Message(
-                "params.{name}: must be given for a {kind} rule", name=name, kind=rule.kind.value
-            )
+            "params.{name}: must be given for a {kind} rule", name=name, kind=rule.kind.value
         )
     return value
 

@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from rag_monitor.aggregation.keys import COMBINED
-from rag_monitor.aggregation.labels import app_label, safe_label
+from rag_monitor.aggregation.prometheus_labels import app_label, safe_label
 from rag_monitor.alerting.params import number, required, word
 from rag_monitor.domain.alert import AlertRule, RuleKind
 from rag_monitor.domain.trace import DEFAULT_PROJECT
@@ -67,13 +67,13 @@ def export_rules(
 
 def _recording() -> list[dict[str, Any]]:
     """Changes with the upper end of their interval (MOVER), against an hour and a week ago."""
-    found: list[dict[str, Any]] = []
+    rules: list[dict[str, Any]] = []
     now, upper = _of_leader("rag_monitor_app_score"), _of_leader("rag_monitor_app_score_upper")
     for offset, name in _OFFSETS.values():
         before = _of_leader(f"rag_monitor_app_score offset {offset}")
         lower_before = _of_leader(f"rag_monitor_app_score_lower offset {offset}")
-        found.append({"record": f"rag_monitor:score_change:{name}", "expr": f"{now} - {before}"})
-        found.append(
+        rules.append({"record": f"rag_monitor:score_change:{name}", "expr": f"{now} - {before}"})
+        rules.append(
             {
                 "record": f"rag_monitor:score_change_upper:{name}",
                 "expr": (
@@ -83,14 +83,14 @@ def _recording() -> list[dict[str, Any]]:
             }
         )
     for quantile in (0.5, 0.9, 0.99):
-        found.extend(
+        rules.extend(
             {
                 "record": f"{metric}:p{quantile * 100:g}",
                 "expr": f"histogram_quantile({quantile:g}, sum by (app, le) ({metric}_bucket))",
             }
             for metric in _LATENCIES.values()
         )
-    return found
+    return rules
 
 
 def _of_leader(series: str) -> str:
@@ -196,37 +196,37 @@ def _alerting(rule: AlertRule) -> dict[str, Any]:
     hold = _duration(rule.hold_for_s)
     if native is None:
         selector = _selector(rule, rule=safe_label(rule.name), state="firing")
-        told = "fires for {{ $labels.app }}; rag-monitor's Alerts page has the numbers"
+        summary = "fires for {{ $labels.app }}; rag-monitor's Alerts page has the numbers"
         firing = f"max without ({_OF_A_TARGET}) (rag_monitor_alerts{selector}) == 1"
-        native, hold = _Native(firing, told), ""
-    found = _rule(
+        native, hold = _Native(firing, summary), ""
+    alert = _rule(
         _alert_name(rule),
         native.expr,
         {"severity": rule.severity.value, "rule": _untemplated(rule.name)},
-        f"{_untemplated(rule.name)}: {native.told}.",
+        f"{_untemplated(rule.name)}: {native.summary}.",
         hold=hold,
     )
     if rule.keep_firing_s > 0:
-        found["keep_firing_for"] = _duration(rule.keep_firing_s)
-    return found
+        alert["keep_firing_for"] = _duration(rule.keep_firing_s)
+    return alert
 
 
 def _rule(
     name: str, expr: str, labels: Mapping[str, str], summary: str, *, hold: str = ""
 ) -> dict[str, Any]:
-    found: dict[str, Any] = {"alert": name, "expr": expr}
+    alert: dict[str, Any] = {"alert": name, "expr": expr}
     if hold:
-        found["for"] = hold
-    found["labels"] = dict(labels)
-    found["annotations"] = {"summary": summary}
-    return found
+        alert["for"] = hold
+    alert["labels"] = dict(labels)
+    alert["annotations"] = {"summary": summary}
+    return alert
 
 
 class _Native(NamedTuple):
     """A rule in the words of Prometheus."""
 
     expr: str
-    told: str
+    summary: str
     """What its value is, as a template."""
 
 
@@ -248,7 +248,7 @@ def _threshold(rule: AlertRule) -> _Native | None:
             f"{score} + {widening} * ({_of_leader(f'rag_monitor_app_score_{side}{at}')} - {score})"
         )
 
-    def told(side: str, limit: str) -> str:
+    def summary(side: str, limit: str) -> str:
         return (
             f"{rule.metric} of {{{{ $labels.app }}}} has the {side} end of its interval at "
             f"{_VALUE}, {limit}"
@@ -257,17 +257,17 @@ def _threshold(rule: AlertRule) -> _Native | None:
     below = number(rule, "below")
     if below is not None:
         expr = f"{end('upper')} < {below:g} and {enough}"
-        return _Native(expr, told("upper", f"below {below:g}"))
+        return _Native(expr, summary("upper", f"below {below:g}"))
     above = required(rule, "above")
     expr = f"{end('lower')} > {above:g} and {enough}"
-    return _Native(expr, told("lower", f"above {above:g}"))
+    return _Native(expr, summary("lower", f"above {above:g}"))
 
 
 def _drop(rule: AlertRule) -> _Native | None:
-    found = _OFFSETS.get(word(rule, "baseline"))
-    if not _exposed(rule) or found is None:
+    offset_and_name = _OFFSETS.get(word(rule, "baseline"))
+    if not _exposed(rule) or offset_and_name is None:
         return None
-    offset, name = found
+    offset, name = offset_and_name
     at = _selector(rule, metric=rule.metric, judge=word(rule, "judge"))
     change = f"rag_monitor:score_change:{name}{at}"
     upper = f"rag_monitor:score_change_upper:{name}{at}"

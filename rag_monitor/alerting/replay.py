@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
+from rag_monitor.alerting.estimates import RuleEstimates
 from rag_monitor.alerting.evaluator import Evaluator, slot
 from rag_monitor.alerting.lifecycle import step
 from rag_monitor.alerting.options import AlertOptions
-from rag_monitor.alerting.ports import EstimateSource
 from rag_monitor.domain.alert import Alert, AlertRule, AlertState
 
 
@@ -68,13 +68,13 @@ MAX_LOOKS: Final = 20_000
 
 def replay(
     rule: AlertRule,
-    estimates: EstimateSource,
+    estimates: RuleEstimates,
     since: datetime,
     until: datetime,
     *,
     every: timedelta = timedelta(minutes=5),
     options: AlertOptions | None = None,
-    source_of: Callable[[str], EstimateSource] | None = None,
+    source_of: Callable[[str], RuleEstimates] | None = None,
 ) -> Replay:
     """Run a rule over the past, with its hold and keep times. Changes and announces nothing.
 
@@ -121,7 +121,7 @@ def _replay(
     alert: Alert | None = None
     now = slot(since, 60.0)
     while now <= until:
-        finding = evaluator.look_again(rule, app, alert, now)
+        finding = evaluator.reevaluate(rule, app, alert, now)
         looks += 1
         untold += finding.active is None
         alert = step(rule, app, alert, finding, now, mute=True).alert

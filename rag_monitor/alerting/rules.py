@@ -40,9 +40,9 @@ def check_rule(rule: AlertRule, channels: Collection[str] | None = None) -> None
     _check_name(rule)
     _check_times(rule)
     if rule.min_judged < 1:
-        raise _refused("min_judged: must be at least 1, not {value}", value=rule.min_judged)
+        raise RuleError("min_judged: must be at least 1, not {value}", value=rule.min_judged)
     if rule.kind is RuleKind.BUDGET and rule.app != "*":
-        raise _refused("app: the judging budget is one for all apps; leave it `*`")
+        raise RuleError("app: the judging budget is one for all apps; leave it `*`")
     _check_metric(rule)
     _check_params(rule)
     if channels is not None:
@@ -97,7 +97,7 @@ def default_rules(app: str = "*", project: str = "default") -> list[AlertRule]:
 def _check_name(rule: AlertRule) -> None:
     for field, text in (("name", rule.name), ("app", rule.app)):
         if not text.strip() or len(text) > 200 or not text.isprintable():
-            raise _refused("{field}: must be 1 to 200 printable characters", field=field)
+            raise RuleError("{field}: must be 1 to 200 printable characters", field=field)
 
 
 def _check_channels(rule: AlertRule, channels: Collection[str]) -> None:
@@ -106,14 +106,14 @@ def _check_channels(rule: AlertRule, channels: Collection[str]) -> None:
             text = msgid("notifiers: there is no channel {name!r}{meant}; configured: none")
             if channels:
                 text = msgid("notifiers: there is no channel {name!r}{meant}; configured: {known}")
-            raise _refused(
+            raise RuleError(
                 text, name=name, meant=did_you_mean(name, channels), known=", ".join(channels)
             )
 
 
 def _check_times(rule: AlertRule) -> None:
     if not _MINUTE_S <= rule.window_s <= MAX_WINDOW_S:
-        raise _refused(
+        raise RuleError(
             "window_s: must lie between 60 and {most:.0f} (400 days), not {value:g}; numbers are "
             "kept per minute",
             most=MAX_WINDOW_S,
@@ -122,13 +122,13 @@ def _check_times(rule: AlertRule) -> None:
     for field in ("hold_for_s", "keep_firing_s", "repeat_s"):
         value = getattr(rule, field)
         if not math.isfinite(value) or not 0.0 <= value <= MAX_WINDOW_S:
-            raise _refused(
+            raise RuleError(
                 "{field}: must be 0 or more seconds, at most 400 days, not {value:g}",
                 field=field,
                 value=value,
             )
     if 0.0 < rule.repeat_s < _MINUTE_S:
-        raise _refused(
+        raise RuleError(
             "repeat_s: must be 0 (never) or at least 60, not {value:g}", value=rule.repeat_s
         )
 
@@ -147,57 +147,57 @@ _METRIC_OPTIONAL: Final = frozenset({RuleKind.HIT_RATE})
 
 
 def _check_metric(rule: AlertRule) -> None:
-    known = _METRICS_OF.get(rule.kind)
-    if known is None:
+    metrics = _METRICS_OF.get(rule.kind)
+    if metrics is None:
         if rule.metric is not None:
-            raise _refused("metric: a {kind} rule has none; leave it out", kind=rule.kind.value)
+            raise RuleError("metric: a {kind} rule has none; leave it out", kind=rule.kind.value)
         return
     if rule.metric is None:
         if rule.kind in _METRIC_OPTIONAL:
             return
-        raise _refused(
+        raise RuleError(
             "metric: a {kind} rule needs one of {known}",
             kind=rule.kind.value,
-            known=", ".join(known),
+            known=", ".join(metrics),
         )
-    if rule.metric not in known:
-        raise _refused(
+    if rule.metric not in metrics:
+        raise RuleError(
             "metric: a {kind} rule knows no {metric!r}{meant}; it takes {known}",
             kind=rule.kind.value,
             metric=rule.metric,
-            meant=did_you_mean(rule.metric, known),
-            known=", ".join(known),
+            meant=did_you_mean(rule.metric, metrics),
+            known=", ".join(metrics),
         )
 
 
 def _check_params(rule: AlertRule) -> None:
-    known = PARAMS[rule.kind]
+    specs = PARAMS[rule.kind]
     for name, value in rule.params.items():
-        spec = known.get(name)
+        spec = specs.get(name)
         if spec is None:
-            raise _refused(
+            raise RuleError(
                 "params.{name}: a {kind} rule has no such parameter{meant}; it takes {known}",
                 name=name,
                 kind=rule.kind.value,
-                meant=did_you_mean(name, known),
-                known=", ".join(known),
+                meant=did_you_mean(name, specs),
+                known=", ".join(specs),
             )
         spec.check(name, value)
 
 
 def _check_threshold(rule: AlertRule) -> None:
     if ("below" in rule.params) == ("above" in rule.params):
-        raise _refused("params.below, params.above: give exactly one of the two")
+        raise RuleError("params.below, params.above: give exactly one of the two")
     below, above = number(rule, "below"), number(rule, "above")
     if below == 0.0:
-        raise _refused("params.below: no score lies below 0, the rule could never fire")
+        raise RuleError("params.below: no score lies below 0, the rule could never fire")
     if above == 1.0:
-        raise _refused("params.above: no score lies above 1, the rule could never fire")
+        raise RuleError("params.above: no score lies above 1, the rule could never fire")
 
 
 def _check_change(rule: AlertRule) -> None:
     if "days" in rule.params and "every_judged" in rule.params:
-        raise _refused(
+        raise RuleError(
             "params.days, params.every_judged: both state the false-alarm rate; give one"
         )
 
@@ -206,7 +206,7 @@ def _check_burn_rate(rule: AlertRule) -> None:
     slo, multiple = required(rule, "slo"), required(rule, "multiple")
     limit = max_burn_rate(slo)
     if multiple >= limit:
-        raise _refused(
+        raise RuleError(
             "params.multiple: at an objective of {slo:.4g} the burn rate is at most {limit:.3g}, "
             "so {multiple:g} can never be exceeded; use 2, 1.5 or 1.2 (fast, medium, slow tier)",
             slo=slo,
@@ -215,13 +215,13 @@ def _check_burn_rate(rule: AlertRule) -> None:
         )
     short = number(rule, "short_s")
     if short is not None and short >= rule.window_s:
-        raise _refused(
+        raise RuleError(
             "params.short_s: must be shorter than window_s ({window:g}), not {value:g}",
             window=rule.window_s,
             value=short,
         )
     if rule.min_judged < MIN_JUDGED:
-        raise _refused(
+        raise RuleError(
             "min_judged: a burn-rate rule needs at least {least} judged in its window to tell, not "
             "{value}",
             least=MIN_JUDGED,
@@ -229,7 +229,7 @@ def _check_burn_rate(rule: AlertRule) -> None:
         )
     rate = number(rule, "judged_per_hour")
     if rate is not None and rate * rule.window_s / 3600.0 < rule.min_judged:
-        raise _refused(
+        raise RuleError(
             "params.judged_per_hour: {rate:g} judged an hour give {judged:.3g} in the window, "
             "below min_judged ({least}): the rule could never fire. Take a longer window_s (6 h at "
             "1.5, 3 days at 1.2) or raise the judge rate",
@@ -241,24 +241,20 @@ def _check_burn_rate(rule: AlertRule) -> None:
 
 def _check_hit_rate(rule: AlertRule) -> None:
     if rule.params.get("name") and rule.metric is None:
-        raise _refused("metric: say whether params.name is a plugin, knowledge_base or workflow")
+        raise RuleError("metric: say whether params.name is a plugin, knowledge_base or workflow")
     if "min_rate" in rule.params and {"baseline", "min_drop"} & set(rule.params):
-        raise _refused(
+        raise RuleError(
             "params.min_rate: an absolute limit needs no baseline and no min_drop; give one kind"
         )
     if number(rule, "min_rate") == 0.0:
-        raise _refused("params.min_rate: no rate lies below 0, the rule could never fire")
+        raise RuleError("params.min_rate: no rate lies below 0, the rule could never fire")
 
 
 def _check_latency(rule: AlertRule) -> None:
     if "max_ms" in rule.params and {"baseline", "min_rise"} & set(rule.params):
-        raise _refused(
+        raise RuleError(
             "params.max_ms: an absolute limit needs no baseline and no min_rise; give one kind"
         )
-
-
-def _refused(text: str, /, **params: object) -> RuleError:
-    return RuleError(Message(text, **params))
 
 
 _SPECIAL: Final[Mapping[RuleKind, Callable[[AlertRule], None]]] = {
@@ -268,3 +264,22 @@ _SPECIAL: Final[Mapping[RuleKind, Callable[[AlertRule], None]]] = {
     RuleKind.HIT_RATE: _check_hit_rate,
     RuleKind.LATENCY: _check_latency,
 }
+
+
+def rule_warnings(rule: AlertRule, apps: Collection[str]) -> list[str]:
+    """Sentences about a rule that will stay silent until something changes.
+
+    Args:
+        rule: A rule that has passed `check_rule`.
+        apps: The applications that have sent traces to its project.
+    """
+    if rule.app == "*" or rule.app in apps:
+        return []
+    return [
+        Message(
+            "app: no stored trace is of an application called {app!r}{meant}; the rule finds "
+            "nothing until one comes",
+            app=rule.app,
+            meant=did_you_mean(rule.app, apps),
+        )
+    ]

@@ -64,9 +64,9 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def _fail(error: Exception, code: int) -> None:
     from rag_monitor.cli.words import chosen
-    from rag_monitor.offline.problems import problem
+    from rag_monitor.i18n import translate
 
-    _exit(problem(str(error), chosen()), code)
+    _exit(translate(error, chosen()), code)
 
 
 def _exit(message: str, code: int) -> None:

@@ -21,7 +21,7 @@ from rag_monitor.cli.words import LanguageOption
 from rag_monitor.domain.judgement import as_configured
 from rag_monitor.domain.trace import Trace
 from rag_monitor.errors import RagMonitorError
-from rag_monitor.i18n import ENGLISH
+from rag_monitor.i18n import ENGLISH, msgid
 
 if TYPE_CHECKING:
     from rag_monitor.offline.agreement import JudgedRow
@@ -97,8 +97,9 @@ async def judge_labelled(
     labelled = [row for row in rows if row.faithful is not None][:limit]
     if len({row.faithful for row in labelled}) < 2:
         raise RagMonitorError(
-            f"{file} needs rows with label_faithful 0 and rows with label_faithful 1, or with"
-            " people's marks on faithfulness of both kinds; --columns says what a file calls them"
+            "{file} needs rows with label_faithful 0 and rows with label_faithful 1, or with "
+            "people's marks on faithfulness of both kinds; --columns says what a file calls them",
+            file=file,
         )
     judge = StoppingJudge(create_judge(settings, judge_name))
     judged, traces, last = [], [], None
@@ -127,8 +128,10 @@ async def judge_labelled(
     finally:
         await judge.close()
     if not judged:
-        said = f": {last}" if last else ""
-        raise RagMonitorError(f"{identity} judged none of the rows of {file}{said}")
+        text = msgid("{judge} judged none of the rows of {file}")
+        if last:
+            text = msgid("{judge} judged none of the rows of {file}: {reason}")
+        raise RagMonitorError(text, judge=identity, file=file, reason=last)
     return JudgedFile(identity, judged, traces), len(labelled)
 
 

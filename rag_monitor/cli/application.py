@@ -27,6 +27,7 @@ from rag_monitor.cli import (
     rules,
     serve,
     silences,
+    tasks,
 )
 from rag_monitor.cli.words import choose_none
 
@@ -79,6 +80,7 @@ app.command("calibrate", short_help="Fit a judge's probabilities to labelled row
 )
 app.command("distil", short_help="Teach the embedded judge what another judge says.")(distil.distil)
 app.command("backfill", short_help="Judge stored traces again.")(backfill.backfill)
+app.add_typer(tasks.app, name="tasks")
 app.add_typer(rules.app, name="rules")
 app.add_typer(alerts.app, name="alerts")
 app.add_typer(silences.app, name="silences")

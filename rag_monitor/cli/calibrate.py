@@ -50,7 +50,9 @@ def calibrate(
     from rag_monitor.offline.report.fitted import print_calibration
 
     if method not in _METHODS:
-        raise RagMonitorError(f"--method is one of {', '.join(_METHODS)}, not {method!r}")
+        raise RagMonitorError(
+            "--method is one of {names}, not {method!r}", names=", ".join(_METHODS), method=method
+        )
     keep_input(file, output)
     settings = _without_calibration(load(config), judge)
     read = labelled_rows(file, parse_columns(columns))

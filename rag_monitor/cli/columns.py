@@ -27,7 +27,7 @@ def parse_columns(text: str | None) -> dict[str, str]:
         theirs, sign, ours = pair.partition("=")
         if not sign or not theirs.strip() or not ours.strip():
             raise ConfigurationError(
-                f"--columns {pair!r}: write it as theirs=ours, e.g. frage=question"
+                "--columns {pair!r}: write it as theirs=ours, e.g. frage=question", pair=pair
             )
         columns[theirs.strip()] = ours.strip()
     return columns

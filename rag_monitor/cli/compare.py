@@ -34,13 +34,15 @@ def compare(
     found = compare_files(a, b, worst=worst, max_missing=max_missing)
     if found.other_judges:
         print_problem(
-            f"A was judged by {', '.join(found.judges_a)} and B by {', '.join(found.judges_b)}: "
-            "what differs may be the judges"
+            "A was judged by {first} and B by {other}: what differs may be the judges",
+            first=", ".join(found.judges_a),
+            other=", ".join(found.judges_b),
         )
     if found.settings_a:
         print_problem(
-            f"A was computed with {found.settings_a} and B with {found.settings_b}: "
-            "what differs may be the settings"
+            "A was computed with {first} and B with {other}: what differs may be the settings",
+            first=found.settings_a,
+            other=found.settings_b,
         )
     if as_json:
         print_json(found.as_dict())
@@ -48,7 +50,13 @@ def compare(
         print_comparison(found, language)
     incomplete = [row for row in found.metrics if row.verdict == INCOMPLETE]
     for row in incomplete:
-        what = f"{row.metric}: rows without a pair of scores"
-        tell_missing(what, row.missing_share, row.missing, max_missing)
+        tell_missing(
+            "{metric}: rows without a pair of scores: {share}, more than {allowed} "
+            "(--max-missing): {reasons}",
+            row.missing_share,
+            row.missing,
+            max_missing,
+            metric=row.metric,
+        )
     if incomplete or (fail_on_loss and any(row.verdict == "worse" for row in found.metrics)):
         raise typer.Exit(1)

@@ -13,7 +13,7 @@ from rich.console import Console
 from rag_monitor.cli.output import AsJson, print_fields, print_json
 from rag_monitor.cli.settings import environment
 from rag_monitor.cli.words import LanguageOption, fields_in, say
-from rag_monitor.i18n import ENGLISH
+from rag_monitor.i18n import ENGLISH, Message
 
 
 def demo(
@@ -47,7 +47,7 @@ def demo(
     could not press it, gets its prompt back when the alerts have fired.
     """
     if model_url and not model:
-        raise typer.BadParameter("name the model at --model-url with --model")
+        raise typer.BadParameter(Message("name the model at --model-url with --model"))
     from rag_monitor.demo.display import Display
     from rag_monitor.demo.story import StoryOptions, tell
 

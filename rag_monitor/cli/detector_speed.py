@@ -10,8 +10,7 @@ from typing import Any
 from rag_monitor.cli.judging import create_judge
 from rag_monitor.cli.words import chosen, say
 from rag_monitor.errors import RagMonitorError
-from rag_monitor.i18n import msgid
-from rag_monitor.offline.problems import problem
+from rag_monitor.i18n import msgid, translate
 
 Finding = tuple[str, bool, str]
 """What was looked at, whether it is in order, and what was found."""
@@ -58,7 +57,7 @@ def _measured(name: str, settings: Any) -> Finding:
     try:
         found, place = asyncio.run(run())
     except RagMonitorError as error:
-        return f"detector {name}", False, problem(str(error), chosen())
+        return f"detector {name}", False, translate(error, chosen())
     text = msgid("{seconds:.3g} s a trace, {tokens:.0f} tokens a second, measured; {place}")
     detail = say(
         text,

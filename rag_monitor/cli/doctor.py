@@ -22,11 +22,10 @@ from rag_monitor.cli.output import AsJson, print_json, print_line
 from rag_monitor.cli.settings import ConfigPath, load
 from rag_monitor.cli.words import LanguageOption, chosen, say
 from rag_monitor.errors import ConfigurationError, RagMonitorError
-from rag_monitor.i18n import ENGLISH, Message, msgid
+from rag_monitor.i18n import ENGLISH, Message, msgid, translate
 from rag_monitor.installation import install_command
 from rag_monitor.judges.judge import InspectableJudge
 from rag_monitor.language.compiled import COMPILED
-from rag_monitor.offline.problems import problem
 
 if TYPE_CHECKING:
     from rag_monitor.alerting.notifiers.notifier import Notifier
@@ -175,7 +174,7 @@ def _named(name: str) -> str:
 
 
 def _mended(error: Exception) -> str:
-    return problem(str(error), chosen())
+    return translate(error, chosen())
 
 
 def _python() -> Check:
@@ -255,7 +254,7 @@ def _database(settings: Any) -> str:
         require_writable(Path(missing))
         text = msgid("no file {path} yet; `rag-monitor serve` or `migrate` makes it")
         return say(text, path=missing)
-    revision, head = migration.known(settings.database_url), migration.head()
+    revision, head = migration.supported_revision(settings.database_url), migration.head()
     if revision is None:
         text = msgid("reachable, empty; `rag-monitor serve` or `migrate` brings it to {head}")
         return say(text, head=head)
@@ -263,7 +262,7 @@ def _database(settings: Any) -> str:
         text = msgid(
             "the schema is at {revision}, this release needs {head}: run `rag-monitor migrate`"
         )
-        raise ConfigurationError(say(text, revision=revision, head=head))
+        raise ConfigurationError(text, revision=revision, head=head)
     with _store(settings, SharedClock()) as store:
         store.try_writing()
     found = say("reachable, schema {revision}", revision=revision)
@@ -275,20 +274,20 @@ def _file(settings: Any) -> str:
     """Whether SQLite finds its file whole, as far as it comes in a few seconds."""
     from rag_monitor.store import migration
     from rag_monitor.store.engine import parse_url
-    from rag_monitor.store.integrity import look_through
+    from rag_monitor.store.integrity import quick_check
 
     url = parse_url(settings.database_url)
     if missing := migration.not_yet_made(settings.database_url):
         return say("there is no file {path} yet", path=missing)
     until = time.monotonic() + _LOOK_THROUGH_S
-    found = look_through(Path(url.database or ""), lambda: time.monotonic() < until)
+    found = quick_check(Path(url.database or ""), lambda: time.monotonic() < until)
     if found is None:
         return say("not all pages were looked at in {seconds} s", seconds=_LOOK_THROUGH_S)
     if found:
         text = msgid(
             "pages of {path} are damaged ({found}): stop the monitor and run `rag-monitor recover`"
         )
-        raise ConfigurationError(say(text, path=url.database, found=found[0]))
+        raise ConfigurationError(text, path=url.database, found=found[0])
     return say("every page of {path} is in order", path=url.database)
 
 
@@ -310,22 +309,18 @@ def _queue(settings: Any) -> str:
             for task in parked
         )
         raise ConfigurationError(
-            say(
-                "{count} traces were given up, the latest {named}; look at what is special about "
-                "them, then judge them again with `rag-monitor backfill`",
-                count=backlog.parked,
-                named=named,
-            )
+            "{count} traces were given up, the latest {named}; look at what is special about "
+            "them, then judge them again with `rag-monitor tasks retry`",
+            count=backlog.parked,
+            named=named,
         )
     if assembling.oldest_s > _ASSEMBLY_LATE_S:
         raise ConfigurationError(
-            say(
-                "{count} acknowledged traces wait to be assembled, the oldest for {age:.0f} s: no "
-                "page and no rule sees them; see whether a process with the role `worker` or `all` "
-                "runs, or start more",
-                count=assembling.traces,
-                age=assembling.oldest_s,
-            )
+            "{count} acknowledged traces wait to be assembled, the oldest for {age:.0f} s: no "
+            "page and no rule sees them; see whether a process with the role `worker` or `all` "
+            "runs, or start more",
+            count=assembling.traces,
+            age=assembling.oldest_s,
         )
     found = []
     if assembling.traces:
@@ -333,11 +328,11 @@ def _queue(settings: Any) -> str:
     if backlog.waiting:
         text = msgid("{count} traces wait to be judged, the oldest for {age:.0f} s")
         found.append(say(text, count=backlog.waiting, age=backlog.oldest_age_s))
-    if backlog.drawn:
+    if backlog.sampled:
         text = msgid(
             "{count} traces wait for the judge they were drawn for, the oldest for {age:.0f} s"
         )
-        found.append(say(text, count=backlog.drawn, age=backlog.drawn_age_s))
+        found.append(say(text, count=backlog.sampled, age=backlog.sampled_age_s))
     return say("; ").join(found) or say("nothing waits to be judged")
 
 
@@ -374,7 +369,7 @@ def _store(settings: Any, clock: SharedClock) -> Store:
 
 def _rules(settings: Any) -> str:
     """Whether every rule reaches the channels it names, and watches an app that there is."""
-    from rag_monitor.alerting.unseen import warnings_of
+    from rag_monitor.alerting.rules import rule_warnings
     from rag_monitor.domain.clock import SharedClock
 
     if reason := _not_looked_at(settings):
@@ -384,20 +379,18 @@ def _rules(settings: Any) -> str:
         rules = [rule for rule in store.rules.all() if rule.enabled]
         apps = {project: store.traces.app_names(project) for project in _projects(rules)}
     doubts = [
-        f"{rule.project}/{rule.name}: {doubt}"
+        say("{name}: {reason}", name=f"{rule.project}/{rule.name}", reason=doubt)
         for rule in rules
-        for doubt in warnings_of(rule, apps[rule.project])
+        for doubt in rule_warnings(rule, apps[rule.project])
     ]
     for rule in rules:
         gone = [name for name in rule.notifiers if name not in channels]
         if gone:
             raise ConfigurationError(
-                say(
-                    "{rule} names {gone}, configured: {there}; correct the rule, or [notifiers]",
-                    rule=f"{rule.project}/{rule.name}",
-                    gone=", ".join(gone),
-                    there=", ".join(channels),
-                )
+                "{rule} names {gone}, configured: {there}; correct the rule, or [notifiers]",
+                rule=f"{rule.project}/{rule.name}",
+                gone=", ".join(gone),
+                there=", ".join(channels),
             )
     text = msgid("{count} in force, all with channels that are configured")
     return _both(say(text, count=len(rules)), *doubts)
@@ -429,12 +422,10 @@ def _messages(settings: Any) -> str:
     ]
     if lost:
         raise ConfigurationError(
-            say(
-                "messages that nobody has read: {lost}; look at the Alerts page for what they "
-                "said, and correct [notifiers] (configured: {there})",
-                lost=_both(*lost),
-                there=", ".join(channels),
-            )
+            "messages that nobody has read: {lost}; look at the Alerts page for what they "
+            "said, and correct [notifiers] (configured: {there})",
+            lost=_both(*lost),
+            there=", ".join(channels),
         )
     waiting = sum(item.count for item in found if not item.given_up)
     earlier = sum(item.count for item in found if item.given_up)
@@ -449,7 +440,7 @@ def _messages(settings: Any) -> str:
 
 def _both(*parts: str | None) -> str:
     """Sentences one after the other, each in the language that was chosen."""
-    return say("; ").join(problem(part, chosen()) for part in parts if part)
+    return say("; ").join(translate(part, chosen()) for part in parts if part)
 
 
 def _projects(rules: Iterable[AlertRule]) -> set[str]:

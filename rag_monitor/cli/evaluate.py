@@ -34,7 +34,7 @@ from rag_monitor.cli.output import (
 from rag_monitor.cli.settings import ConfigPath, load
 from rag_monitor.cli.words import LanguageOption
 from rag_monitor.errors import ConfigurationError
-from rag_monitor.i18n import ENGLISH
+from rag_monitor.i18n import ENGLISH, Message
 from rag_monitor.spelling import did_you_mean
 
 _REMARKS: Final = 10
@@ -143,7 +143,7 @@ def _text_options(terms: Path | None, key_terms: Path | None) -> Any:
 
     for option, path in (("--terms", terms), ("--key-terms", key_terms)):
         if path is not None and not path.is_file():
-            raise ConfigurationError(f"{option}: there is no file {path}")
+            raise ConfigurationError("{option}: there is no file {path}", option=option, path=path)
     weights = read_weights(key_terms) if key_terms else {}
     whole = dict.fromkeys((*(read_terms(terms) if terms else ()), *weights))
     return TextOptions(tokenizer=Tokenizer(terms=tuple(whole)), weights=weights)
@@ -220,12 +220,12 @@ def _show(found: Any, path: Path | None, language: str, *, as_json: bool) -> Non
 def _refuse_nothing(found: Any) -> None:
     """Exit with 1 when no row came to anything: a script that goes on would go on with nothing."""
     if not found.rows:
-        print_problem(f"{found.file} has no rows")
+        print_problem("{file} has no rows", file=found.file)
         raise typer.Exit(FAILED)
     scored = [metric for metric in found.metrics if metric.scored or metric.not_applicable]
     judged_none = any(metric.failed for metric in found.metrics) and not scored
     if found.failed_rows == found.rows or judged_none:
-        print_problem(f"none of the {found.rows} rows could be evaluated")
+        print_problem("none of the {count} rows could be evaluated", count=found.rows)
         raise typer.Exit(FAILED)
 
 
@@ -236,18 +236,32 @@ def _gate(found: Any, max_missing: float) -> None:
 
     missed = [target for target in found.targets if target.met is False]
     for target in missed:
-        print_problem(f"target missed: {target.metric} {target.value:.3f}, wanted {target.bound}")
+        print_problem(
+            "target missed: {metric} {value:.3f}, wanted {bound}",
+            metric=target.metric,
+            value=target.value,
+            bound=target.bound,
+        )
     incomplete = [t for t in found.targets if exceeds(t.missing_share, max_missing)]
     for target in incomplete:
-        what = f"{target.metric}: rows without a score"
-        tell_missing(what, target.missing_share, target.missing, max_missing)
+        tell_missing(
+            "{metric}: rows without a score: {share}, more than {allowed} (--max-missing): "
+            "{reasons}",
+            target.missing_share,
+            target.missing,
+            max_missing,
+            metric=target.metric,
+        )
     unknown = [target.metric for target in found.targets if target.met is None]
     if unknown:
         known = list(found.figures)
-        told = (
-            name + did_you_mean(name, known) if names_a_label(name) else name for name in unknown
-        )
-        print_problem(f"targets not measured: {', '.join(told)}")
+        names = [
+            Message("{name}{meant}", name=name, meant=did_you_mean(name, known))
+            if names_a_label(name)
+            else name
+            for name in unknown
+        ]
+        print_problem("targets not measured: {names}", names=tuple(names))
     lost = len(unknown) == len(found.targets) or any(map(names_a_label, unknown))
     if missed or incomplete or lost:
         raise typer.Exit(1)

@@ -12,7 +12,7 @@ from rag_monitor.cli.remote import DEFAULT_URL, ApiKey, Remote, Url
 from rag_monitor.cli.trace_files import trace_file
 from rag_monitor.cli.words import LanguageOption, say
 from rag_monitor.errors import NotFound
-from rag_monitor.i18n import ENGLISH
+from rag_monitor.i18n import ENGLISH, Message
 
 
 def export(
@@ -33,7 +33,7 @@ def export(
     """Write each trace with its scores, newest first: a Trace JSON line or a Parquet row each."""
     del language  # chosen for all that is said below
     if as_json and output is None:
-        raise typer.BadParameter("--json needs --output: stdout cannot hold both")
+        raise typer.BadParameter(Message("--json needs --output: stdout cannot hold both"))
     wanted = {"app": app, "release": release, "from": since, "to": until}
     query = {name: value for name, value in wanted.items() if value is not None}
     count = 0

@@ -13,6 +13,7 @@ from rag_monitor.cli.foreign_exports import READERS, rows_of
 from rag_monitor.cli.otlp_rows import BadExport
 from rag_monitor.cli.replay import BadRow, Row
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.i18n import Message
 from rag_monitor.installation import install_command
 from rag_monitor.offline.rows import looks_like_lines, numbered_lines
 
@@ -53,10 +54,10 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
             if number == 1 and not looks_like_lines(path):
                 yield from _document(path)
                 return
-            yield number, f"not JSON: {error}"
+            yield number, Message("not JSON: {reason}", reason=error)
             continue
         for row in rows_of(content):
-            yield number, "not a JSON object" if row is None else row
+            yield number, Message("not a JSON object") if row is None else row
 
 
 def _document(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
@@ -65,10 +66,10 @@ def _document(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
         data = path.read_bytes()
         content = json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)
     except (OSError, EOFError, zlib.error, ValueError, RecursionError) as error:
-        yield 1, f"neither JSON lines nor one JSON document: {error}"
+        yield 1, Message("neither JSON lines nor one JSON document: {reason}", reason=error)
         return
     for number, row in enumerate(rows_of(content), 1):
-        yield number, "not a JSON object" if row is None else row
+        yield number, Message("not a JSON object") if row is None else row
 
 
 def _is_parquet(path: Path) -> bool:
@@ -76,7 +77,9 @@ def _is_parquet(path: Path) -> bool:
         with path.open("rb") as file:
             return file.read(len(_PARQUET_MAGIC)) == _PARQUET_MAGIC
     except OSError as error:
-        raise ConfigurationError(f"cannot read {path}: {error.strerror or error}") from None
+        raise ConfigurationError(
+            "cannot read {path}: {reason}", path=path, reason=error.strerror or error
+        ) from None
 
 
 def _parquet(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
@@ -85,7 +88,9 @@ def _parquet(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
         from pyarrow.parquet import ParquetFile
     except ModuleNotFoundError:
         raise ConfigurationError(
-            f"{path} is parquet; reading it needs pyarrow: {install_command('parquet')}"
+            "{path} is parquet; reading it needs pyarrow: {command}",
+            path=path,
+            command=install_command("parquet"),
         ) from None
     number = 0
     try:
@@ -95,4 +100,6 @@ def _parquet(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
                     number += 1
                     yield number, row
     except (ArrowException, OSError) as error:
-        raise ConfigurationError(f"cannot read {path} as parquet: {error}") from None
+        raise ConfigurationError(
+            "cannot read {path} as Parquet: {reason}", path=path, reason=error
+        ) from None

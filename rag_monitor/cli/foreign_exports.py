@@ -255,7 +255,9 @@ def _request(spans: list[Json], resource: Mapping[str, Any], scope: str) -> Json
 def _flatten(prefix: str, value: Any, into: Json, depth: int) -> None:
     """OpenInference's flat names: objects by dots, lists of objects by index."""
     if depth > _MAX_DEPTH:
-        raise BadExport(f"`{prefix}` is nested deeper than {_MAX_DEPTH} levels")
+        raise BadExport(
+            "`{field}` is nested deeper than {most} levels", field=prefix, most=_MAX_DEPTH
+        )
     last = prefix.rpartition(".")[2]
     if isinstance(value, Mapping) and last not in _JSON_ATTRIBUTES:
         for key, item in value.items():

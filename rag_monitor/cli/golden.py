@@ -32,7 +32,9 @@ from rag_monitor.i18n import ENGLISH, msgid
 if TYPE_CHECKING:
     from rag_monitor.offline.missing import Missing
 
-_MISSING: Final = "questions without a stored answer"
+_MISSING: Final = msgid(
+    "questions without a stored answer: {share}, more than {allowed} (--max-missing): {reasons}"
+)
 _FAILED: Final = "question_failed"
 _EMPTY: Final = "empty_reply"
 _NOT_STORED: Final = "not_stored"
@@ -124,7 +126,7 @@ def _once(
     """One pass over the set; every answer is sent as soon as it is there."""
     from rag_monitor.offline.golden import as_trace, golden_rows, name_of
     from rag_monitor.offline.missing import UNREADABLE, MissingTally
-    from rag_monitor.offline.rows import BadRow, count_rows
+    from rag_monitor.offline.rows import BadRow, at_row, count_rows
 
     outcome = dict.fromkeys(("questions", "answered", "empty", "failed", "stored", "rejected"), 0)
     counted = MissingTally()
@@ -139,7 +141,7 @@ def _once(
             if isinstance(row, BadRow):
                 outcome["failed"] += 1
                 counted.lack(UNREADABLE)
-                print_problem(f"row {row.number + 1}: {row.reason}")
+                print_problem(at_row(row.number, row.reason))
                 continue
             name = name_of(row)
             if name in names:
@@ -149,7 +151,7 @@ def _once(
             answer = application.ask(row["question"])
             if answer.error:
                 outcome["failed"] += 1
-                print_problem(f"{name[:60]}: {answer.error}")
+                print_problem("{name}: {reason}", name=name[:60], reason=answer.error)
             else:
                 outcome["answered"] += 1
             empty = not answer.error and not (answer.text or "").strip()
@@ -160,7 +162,7 @@ def _once(
             reason = next((reason for reason, found in lacks.items() if found), None)
             counted.have() if reason is None else counted.lack(reason)
     if not outcome["questions"]:
-        raise RagMonitorError(f"{file} holds no questions")
+        raise RagMonitorError("{file} holds no questions", file=file)
     if repeated.count:
         places = say("row {places}", places=repeated)
         print_remark(say(_REPEATED, count=repeated.count, places=places))
@@ -179,12 +181,12 @@ def _store(monitor: Remote, trace: Mapping[str, Any], outcome: dict[str, int]) -
         raise
     except RagMonitorError as error:
         outcome["rejected"] += 1
-        print_problem(f"not stored: {error}")
+        print_problem("not stored: {reason}", reason=error)
         return False
     stored = bool(reply.get("accepted"))
     outcome["stored" if stored else "rejected"] += 1
     for problem in reply.get("errors", ()):
-        print_problem(f"not stored: {problem}")
+        print_problem("not stored: {reason}", reason=problem)
     return stored
 
 
@@ -192,7 +194,7 @@ def _body(text: str | None) -> dict[str, Any]:
     try:
         value = json.loads(text) if text else {}
     except ValueError as error:
-        raise ConfigurationError(f"--body is not JSON: {error}") from None
+        raise ConfigurationError("--body is not JSON: {reason}", reason=error) from None
     if not isinstance(value, dict):
         raise ConfigurationError('--body is a JSON object, e.g. {"stream": false}')
     return value
@@ -203,6 +205,6 @@ def _headers(lines: list[str]) -> dict[str, str]:
     for line in lines:
         name, sign, value = line.partition(":")
         if not sign or not name.strip():
-            raise ConfigurationError(f"--header {line!r}: write it as Name: value")
+            raise ConfigurationError("--header {line!r}: write it as Name: value", line=line)
         headers[name.strip()] = value.strip()
     return headers

@@ -36,8 +36,7 @@ from rag_monitor.cli.replay import (
 from rag_monitor.cli.settings import at_hand
 from rag_monitor.cli.words import LanguageOption, fields_in, say
 from rag_monitor.errors import ConfigurationError
-from rag_monitor.i18n import ENGLISH, msgid
-from rag_monitor.offline.problems import problem
+from rag_monitor.i18n import ENGLISH, msgid, translate
 from rag_monitor.offline.rows import holds_lines
 
 _WAITING: Final = msgid("waiting for {url}, up to {seconds:g} s: {trouble}")
@@ -91,9 +90,13 @@ def import_file(
 ) -> None:
     """Send every row once. Rows with an id can be imported again: nothing is stored twice."""
     if form is not Format.TRACE_JSON and timezone is not None:
-        raise ConfigurationError(f"exports of {form.value} are in UTC: leave --timezone out")
+        raise ConfigurationError(
+            "exports of {form} are in UTC: leave --timezone out", form=form.value
+        )
     if form is not Format.TRACE_JSON and columns is not None:
-        raise ConfigurationError(f"columns of {form.value} are known: leave --columns out")
+        raise ConfigurationError(
+            "columns of {form} are known: leave --columns out", form=form.value
+        )
     zone = None if timezone is None else zone_named(timezone)
     pace = Pace(per_second=speed, patience_s=patience)
     outcome = Outcome()
@@ -152,7 +155,7 @@ def _report(outcome: Outcome, unit: str, language: str, *, as_json: bool) -> Non
         print_json(outcome.as_dict())
     else:
         summary = outcome.summary()
-        summary["problems"] = [problem(text, language) for text in outcome.problems]
+        summary["problems"] = [translate(text, language) for text in outcome.problems]
         print_fields(fields_in(summary, language))
 
 

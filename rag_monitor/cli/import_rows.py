@@ -10,9 +10,9 @@ from zoneinfo import ZoneInfo, available_timezones
 from rag_monitor.cli.replay import Outcome, Row
 from rag_monitor.domain.trace import DEFAULT_PROJECT
 from rag_monitor.errors import ConfigurationError, IngestError
-from rag_monitor.ingest.finish import believable
-from rag_monitor.ingest.text import clean_name
+from rag_monitor.ingest.normalise import believable
 from rag_monitor.ingest.trace_json import row_trace_id
+from rag_monitor.ingest.values import clean_name
 
 
 class RepeatedIds:
@@ -51,7 +51,7 @@ def zone_named(name: str) -> str:
     """
     if name not in available_timezones():
         raise ConfigurationError(
-            f"--timezone {name!r} is not a time zone; write it like Asia/Shanghai or UTC"
+            "--timezone {name!r} is not a time zone; write it like Asia/Shanghai or UTC", name=name
         )
     return name
 

@@ -24,9 +24,11 @@ def report_injection(settings: Any, families: Path | None, as_json: bool) -> Non
     tried = sum(row["tried"] for row in rows)
     if not tried:
         raise RagMonitorError(
-            f"{identity} gave no usable verdict on any attack: {sum(r['failed'] for r in rows)} "
-            f"failed, {sum(r['skipped'] for r in rows)} are of traces it gets wrong unattacked; "
-            "`rag-monitor doctor` checks the judge itself"
+            "{identity} gave no usable verdict on any attack: {failed} failed, {skipped} are of "
+            "traces it gets wrong unattacked; `rag-monitor doctor` checks the judge itself",
+            identity=identity,
+            failed=sum(r["failed"] for r in rows),
+            skipped=sum(r["skipped"] for r in rows),
         )
     if as_json:
         print_json({"judge": identity, "tried": tried, "families": rows})

@@ -11,9 +11,8 @@ import typer
 
 from rag_monitor.cli.words import chosen, say
 from rag_monitor.errors import EverythingRefused, QuotaExhausted
-from rag_monitor.i18n import msgid
+from rag_monitor.i18n import msgid, translate
 from rag_monitor.judges.judge import Judge
-from rag_monitor.offline.problems import problem
 
 JudgeName = Annotated[
     str, typer.Option("--judge", help="Judge to ask; `rag-monitor doctor` shows the configured.")
@@ -61,7 +60,7 @@ def refusals_told(name: str, *, resumable: bool = False) -> Iterator[None]:
                 " the credit of [judges.{judge}]"
             )
         )
-        refusal = problem(str(error).rstrip(".。"), chosen())
+        refusal = translate(error, chosen()).rstrip(".。")
         message = say(text, refusal=refusal, judge=name)
         if resumable:
             hint = say("go on afterwards with --resume")

@@ -34,7 +34,13 @@ def labelled_rows(file: Path, columns: Mapping[str, str]) -> list[LabelledRow]:
     for problem in (errors + unread)[:_REMARKS]:
         print_problem(problem)
     if errors and len(errors) == len(rows):
-        raise RagMonitorError(f"none of the {len(rows)} rows of {file} could be read")
+        raise RagMonitorError(
+            "none of the {count} rows of {file} could be read", count=len(rows), file=file
+        )
     if errors:
-        print_problem(f"left out because they cannot be read: {len(errors)} of {len(rows)} rows")
+        print_problem(
+            "left out because they cannot be read: {count} of {all} rows",
+            count=len(errors),
+            all=len(rows),
+        )
     return [row for row in rows if row.row.error is None]

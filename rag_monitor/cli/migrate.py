@@ -45,7 +45,7 @@ def migrate(
     url = load(config, {"database_url": database_url}).database_url
     wanted = _known(to) if to else migration.head()
     missing = migration.not_yet_made(url) if check else None
-    before = None if missing else migration.known(url)
+    before = None if missing else migration.supported_revision(url)
     after = before
     if not check:
         back = before is not None and before > wanted
@@ -90,8 +90,10 @@ def _known(revision: str) -> str:
     known = migration.revisions()
     if revision not in known:
         raise ConfigurationError(
-            f"there is no revision {revision!r}{did_you_mean(revision, known)}; "
-            f"this release knows {', '.join(known)}"
+            "there is no revision {revision!r}{meant}; this release knows {names}",
+            revision=revision,
+            meant=did_you_mean(revision, known),
+            names=", ".join(known),
         )
     return revision
 

@@ -9,6 +9,7 @@ import typer
 
 from rag_monitor.cli.output import print_problem
 from rag_monitor.cli.words import chosen
+from rag_monitor.i18n import Message
 
 DEFAULT: Final = "5%"
 _REASONS_SHOWN: Final = 3
@@ -27,7 +28,8 @@ def share_of(text: str) -> float:
         number = float("nan")
     share = number / 100 if percent else number
     if not 0.0 <= share <= 1.0:
-        raise typer.BadParameter(f"{text}: write a share such as 5% or 0.05, from 0 to 100%")
+        message = Message("{text}: write a share such as 5% or 0.05, from 0 to 100%", text=text)
+        raise typer.BadParameter(message)
     return share
 
 
@@ -42,14 +44,22 @@ MaxMissing = Annotated[
 ]
 
 
-def tell_missing(what: str, share: float, reasons: Mapping[str, int], most: float) -> None:
+def tell_missing(
+    text: str,
+    /,
+    share: float,
+    reasons: Mapping[str, int],
+    most: float,
+    **params: object,
+) -> None:
     """Say on stderr that too much is missing, and why.
 
     Args:
-        what: What is missing: `faithfulness: rows without a score`.
+        text: What is missing, with the parameters `share`, `allowed` and `reasons`.
         share: How much of it, 0 to 1.
         reasons: How often, by why.
         most: How much may be.
+        params: Further parameters of the text.
     """
     from rag_monitor.offline.report.words import Words, percent
 
@@ -57,4 +67,10 @@ def tell_missing(what: str, share: float, reasons: Mapping[str, int], most: floa
     listed = [f"{words.reason(reason)} {count}" for reason, count in reasons.items()]
     why = words.joined([*listed[:_REASONS_SHOWN], *(["…"] if len(listed) > _REASONS_SHOWN else [])])
     allowed = percent(most) or "0%"
-    print_problem(f"{what}: {percent(share)}, more than {allowed} (--max-missing): {why}")
+    print_problem(
+        text,
+        share=percent(share),
+        allowed=allowed,
+        reasons=why,
+        **params,
+    )

@@ -29,7 +29,9 @@ def moment_in(option: str, text: str) -> datetime:
     moment = _moment(text)
     if moment is None:
         raise ConfigurationError(
-            f"{option} {text!r}: write a time with its zone, such as 2026-01-05T12:00:00Z"
+            "{option} {value!r}: write a time with its zone, such as 2026-01-05T12:00:00Z",
+            option=option,
+            value=text,
         )
     return moment
 
@@ -49,8 +51,10 @@ def end_in(option: str, text: str) -> str:
         ends = None
     if ends is None:
         raise ConfigurationError(
-            f"{option} {text!r}: write a length such as 12h, 90d or 52w, or a time with its zone, "
-            "such as 2027-01-31T12:00:00Z"
+            "{option} {value!r}: write a length such as 12h, 90d or 52w, or a time with its "
+            "zone, such as 2027-01-31T12:00:00Z",
+            option=option,
+            value=text,
         )
     return ends.isoformat()
 

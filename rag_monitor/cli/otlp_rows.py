@@ -9,12 +9,14 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 
+from rag_monitor.errors import RagMonitorError
+
 Json = dict[str, Any]
 _HEX: Final = frozenset("0123456789abcdef")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class BadExport(ValueError):  # noqa: N818 - named as the command reports it
+class BadExport(RagMonitorError):  # noqa: N818 - named as the command reports it
     """A row is not what the format says; the message tells what is missing."""
 
 
@@ -87,7 +89,7 @@ def _parsed(moment: str) -> datetime:
     try:
         return datetime.fromisoformat(moment.strip())
     except ValueError:
-        raise BadExport(f"{moment[:40]!r} is not an ISO 8601 time") from None
+        raise BadExport("{moment!r} is not an ISO 8601 time", moment=moment[:40]) from None
 
 
 def _since_1970(moment: datetime) -> int:

@@ -11,9 +11,8 @@ import typer
 from rich.cells import cell_len
 from rich.console import Console
 
-from rag_monitor.cli.words import chosen
+from rag_monitor.cli.words import say
 from rag_monitor.errors import ConfigurationError
-from rag_monitor.offline.problems import problem
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 
@@ -29,11 +28,13 @@ def keep_input(source: Path, *written: Path | None) -> None:
         if path is None:
             continue
         if path.exists() and source.exists() and path.samefile(source):
-            raise ConfigurationError(f"{path} is the input; write to another file")
+            raise ConfigurationError("{path} is the input; write to another file", path=path)
         if path.is_dir():
-            raise ConfigurationError(f"{path} is a folder; name a file in it")
+            raise ConfigurationError("{path} is a folder; name a file in it", path=path)
         if not path.parent.is_dir():
-            raise ConfigurationError(f"{path}: there is no folder {path.parent}")
+            raise ConfigurationError(
+                "{path}: there is no folder {folder}", path=path, folder=path.parent
+            )
 
 
 def progress_console(quiet: bool = False) -> Console:
@@ -54,9 +55,14 @@ def print_line(text: str = "") -> None:
     sys.stdout.write(safe + "\n")
 
 
-def print_problem(text: str) -> None:
-    """What is wrong with a row, a file or a target, on stderr in the chosen language."""
-    print_remark(problem(text, chosen()))
+def print_problem(text: str, /, **params: object) -> None:
+    """What is wrong with a row, a file or a target, on stderr in the chosen language.
+
+    Args:
+        text: As `say` takes it with `params`, or what somebody else said.
+        params: Of the sentence.
+    """
+    print_remark(say(text, **params))
 
 
 def print_remark(text: str) -> None:

@@ -24,11 +24,11 @@ def recover(
     Stop the monitor first. Exit 1 when rows were lost or nobody can say.
     """
     del language  # chosen for all that is said below
-    from rag_monitor.store.integrity import look_through
+    from rag_monitor.store.integrity import quick_check
     from rag_monitor.store.salvage import salvage
 
     tables = salvage(source, target)
-    findings = look_through(target) or []
+    findings = quick_check(target) or []
     if as_json:
         print_json({"tables": [asdict(one) for one in tables], "findings": findings})
     else:

@@ -14,10 +14,10 @@ import typer
 
 from rag_monitor.cli.output import print_problem, print_remark
 from rag_monitor.cli.settings import at_hand
-from rag_monitor.cli.words import say
+from rag_monitor.cli.words import chosen, say
 from rag_monitor.client import Client, ClientError, Transport, problem_of
 from rag_monitor.errors import ConfigurationError, NotFound, RagMonitorError
-from rag_monitor.i18n import ENGLISH, msgid
+from rag_monitor.i18n import msgid
 from rag_monitor.outbound.connection import NoAnswer, Reply
 from rag_monitor.outbound.retry import LATER, Waiting, retry_after
 
@@ -38,7 +38,8 @@ def configured_url() -> str:
     try:
         settings = at_hand()
     except ConfigurationError as error:
-        print_remark(f"the settings here cannot be read ({error}); trying {DEFAULT_URL}")
+        text = msgid("the settings here cannot be read ({reason}); trying {url}")
+        print_remark(say(text, reason=error, url=DEFAULT_URL))
         return DEFAULT_URL
     host = "127.0.0.1" if settings.host in _EVERYWHERE else settings.host.strip("[]")
     # Port 0 lets the system choose, and nobody wrote down what it chose.
@@ -82,7 +83,7 @@ class Remote:
         api_key: Sent with every request; empty: none.
         transport: Replaces the network, in tests.
         pause: Waits; replaced in tests.
-        language: What refusals are asked for in.
+        language: What sentences are asked for in; None: in the one the command speaks.
 
     Raises:
         ConfigurationError: The address is not an HTTP URL, or the key cannot be one.
@@ -95,11 +96,12 @@ class Remote:
         transport: Transport | None = None,
         *,
         pause: Callable[[float], None] = sleep,
-        language: str = ENGLISH,
+        language: str | None = None,
     ) -> None:
         if not url.startswith(("http://", "https://")):
             raise ConfigurationError(
-                f"--url must begin with http:// or https:// and name the monitor, not {url!r}"
+                "--url must begin with http:// or https:// and name the monitor, not {url!r}",
+                url=url,
             )
         self._sleep = pause
         self._told = False
@@ -109,7 +111,7 @@ class Remote:
                 api_key or None,
                 timeout_s=_TIMEOUT_S,
                 transport=transport,
-                language=language,
+                language=language or chosen(),
             )
         except ClientError as error:
             raise ConfigurationError(str(error)) from None
@@ -188,8 +190,10 @@ class Remote:
             return self._client.send(method, path, content, query=query, timeout_s=timeout_s)
         except NoAnswer as error:
             raise RagMonitorError(
-                f"no monitor answers at {self.url} ({error}); start one with `rag-monitor serve`"
-                " or name another with --url"
+                "no monitor answers at {url} ({reason}); start one with `rag-monitor serve` or "
+                "name another with --url",
+                url=self.url,
+                reason=error,
             ) from None
 
     def send(self, method: str, path: str, content: bytes) -> Reply:
@@ -222,8 +226,12 @@ def _content(reply: Reply) -> Any:
 def _gave_up(reply: Reply, waiting: Waiting) -> RagMonitorError:
     """The last refusal, with what was tried."""
     asked = reply.headers.get("retry-after")
-    wish = f"; it asks to wait {asked[:40]} s more" if asked else ""
-    return RagMonitorError(f"{refusal(reply)}; asked {waiting}{wish}")
+    text = msgid("{reason}; asked {times}")
+    if asked:
+        text = msgid("{reason}; asked {times}; it asks to wait {wait_s} s more")
+    return RagMonitorError(
+        text, reason=refusal(reply), times=waiting.times, wait_s=(asked or "")[:40]
+    )
 
 
 def refusal(reply: Reply) -> RagMonitorError:
@@ -231,11 +239,14 @@ def refusal(reply: Reply) -> RagMonitorError:
     text = explain(reply)
     if reply.status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         return ConfigurationError(
-            f"the monitor refused the key: {text}; set --api-key or RAG_MONITOR_API_KEY"
+            "the monitor refused the key: {reason}; set --api-key or RAG_MONITOR_API_KEY",
+            reason=text,
         )
     if reply.status == HTTPStatus.NOT_FOUND:
         return NotFound(text)
-    return RagMonitorError(f"the monitor answered {reply.status}: {text}")
+    return RagMonitorError(
+        "the monitor answered {status}: {reason}", status=reply.status, reason=text
+    )
 
 
 def explain(reply: Reply) -> str:

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from rag_monitor.cli.remote import Remote, explain, refusal
 from rag_monitor.errors import RagMonitorError
+from rag_monitor.i18n import Message, msgid
 from rag_monitor.offline import rows as tables
 from rag_monitor.offline.columns import names_with
 from rag_monitor.offline.conversations import last_turn
@@ -225,9 +226,9 @@ def _parsed(number: int, line: bytes, names: Mapping[str, str]) -> tables.Row | 
     try:
         content = json.loads(line)
     except (ValueError, RecursionError) as error:
-        return tables.BadRow(number, f"not JSON: {error}")
+        return tables.BadRow(number, Message("not JSON: {reason}", reason=error))
     if not isinstance(content, dict):
-        return tables.BadRow(number, "not a JSON object")
+        return tables.BadRow(number, Message("not a JSON object"))
     return tables.row_of(number, shaped(content, names))
 
 
@@ -308,12 +309,12 @@ class Replay:
         for item in rows:
             outcome.rows += 1
             if isinstance(item, BadRow):
-                outcome.reject(f"{self._unit} {item.line}: {item.reason}")
+                outcome.reject(self._at(item.line, item.reason))
                 continue
             try:
                 size += len(_body(item[1]))
             except (ValueError, RecursionError) as error:
-                outcome.reject(f"{self._unit} {item[0]}: cannot be sent as JSON: {error}")
+                outcome.reject(self._at(item[0], _unsendable(error)))
                 continue
             batch.append(item)
             if len(batch) >= limit or size >= _BATCH_BYTES:
@@ -321,6 +322,15 @@ class Replay:
                 batch, size = [], 0
         if batch:
             yield batch
+
+    def _at(self, number: int, reason: object) -> Message:
+        """What is wrong with one of the rows."""
+        text = (
+            msgid("line {number}: {reason}")
+            if self._unit == "line"
+            else msgid("row {number}: {reason}")
+        )
+        return Message(text, number=number, reason=reason)
 
     def _wait_for_turn(self, started: float, sent: int) -> None:
         if self._pace.per_second:
@@ -332,7 +342,7 @@ class Replay:
             body = _body(content)
         except RecursionError as error:  # a row at the edge of what can be nested, one level deeper
             if len(batch) == 1:
-                outcome.reject(f"{self._unit} {batch[0][0]}: cannot be sent as JSON: {error}")
+                outcome.reject(self._at(batch[0][0], _unsendable(error)))
             for one in batch if len(batch) > 1 else ():
                 self._send(wire, [one], outcome)
             return
@@ -347,7 +357,7 @@ class Replay:
             self._send(wire, batch[:half], outcome)
             self._send(wire, batch[half:], outcome)
         elif reply.status in (400, 413, 422):
-            outcome.reject(f"{self._unit} {batch[0][0]}: {explain(reply)}")
+            outcome.reject(self._at(batch[0][0], explain(reply)))
         else:
             raise refusal(reply)
 
@@ -361,7 +371,13 @@ class Replay:
             outcome.scores += sum(_scores(row) for _, row in batch) - lost
             outcome.accepted += max(0, lone - lost)
         if partial_success:
-            outcome.reject(f"{self._unit} {batch[0][0]} and after: {_message(partial_success)}")
+            text = (
+                msgid("line {number} and after: {reason}")
+                if self._unit == "line"
+                else msgid("row {number} and after: {reason}")
+            )
+            reason = _message(partial_success)
+            outcome.reject(Message(text, number=batch[0][0], reason=reason))
         outcome.unknown_fields.update(reply.get("unknown_fields", ()))
         lines = [line for line, _ in batch]
         refused: set[object] = set()
@@ -369,7 +385,7 @@ class Replay:
             row = error.get("row") if isinstance(error, dict) else None
             line = lines[row] if isinstance(row, int) and 0 <= row < len(lines) else lines[0]
             refused.add(line)
-            outcome.reject(f"{self._unit} {line}: {_message(error)}")
+            outcome.reject(self._at(line, _message(error)))
         outcome.scores += sum(len(reported_in(row)) for line, row in batch if line not in refused)
 
     def _post(self, path: str, body: bytes, outcome: Outcome) -> Reply:
@@ -381,19 +397,27 @@ class Replay:
             try:
                 reply = self._monitor.send("POST", path, body)
             except NoAnswer as error:
-                trouble, asked, away = f"it does not answer ({error})", 0.0, True
+                trouble, asked, away = (
+                    Message("it does not answer ({reason})", reason=error),
+                    0.0,
+                    True,
+                )
             else:
                 if reply.status not in _RETRY:
                     return reply
-                trouble, asked = f"it answers {reply.status}", _retry_after(reply)
+                trouble = Message("it answers {status}", status=reply.status)
+                asked = _retry_after(reply)
                 # "Later" is ordinary under load; only one that lasts is worth a word.
                 away = self._clock() - began >= _LONGEST_WAIT_S
             pause = max(wait, asked)
             if self._clock() + pause > deadline:
                 raise RagMonitorError(
-                    f"gave up on the monitor at {self._monitor.url} after"
-                    f" {self._pace.patience_s:.0f} s: {trouble};"
-                    f" {outcome.accepted} rows were accepted, importing again stores none twice"
+                    "gave up on the monitor at {url} after {patience_s:.0f} s: {reason}; "
+                    "{accepted} rows were accepted, importing again stores none twice",
+                    url=self._monitor.url,
+                    patience_s=self._pace.patience_s,
+                    reason=trouble,
+                    accepted=outcome.accepted,
                 )
             if away and not told:
                 told = True
@@ -401,6 +425,10 @@ class Replay:
             outcome.retries += 1
             self._sleep(pause)
             wait = min(2 * wait, _LONGEST_WAIT_S)
+
+
+def _unsendable(error: Exception) -> Message:
+    return Message("cannot be sent as JSON: {reason}", reason=error)
 
 
 def _scores(row: Row) -> int:

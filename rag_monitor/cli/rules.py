@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from rag_monitor.alerting.notes import notes_text
+from rag_monitor.alerting.conditions.wording import notes_text
 from rag_monitor.alerting.prometheus_export import EVERY_PROJECT
 from rag_monitor.alerting.prometheus_export import export_rules as export_as_prometheus
 from rag_monitor.cli.output import AsJson, print_json, print_line
@@ -18,7 +18,6 @@ from rag_monitor.cli.words import LanguageOption, say
 from rag_monitor.domain.alert import AlertRule, RuleKind, Severity
 from rag_monitor.errors import ConfigurationError
 from rag_monitor.i18n import ENGLISH
-from rag_monitor.offline.problems import problem
 
 _MOST_UNTOLD: Final = 10
 """So many apps of which a rule cannot tell have a line each."""
@@ -89,7 +88,7 @@ def check_rules(
         content = json.loads(file.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ConfigurationError(
-            f"{file} is not JSON ({error}); `rules export` shows how"
+            "{file} is not JSON ({reason}); `rules export` shows how", file=file, reason=error
         ) from None
     rules = _rules_in(content, str(file))
     # What JSON holds is for programs, and stays English.
@@ -142,12 +141,10 @@ def _verdict(monitor: Remote, rule: dict[str, Any], days: float) -> dict[str, An
 def _told(verdict: dict[str, Any], language: str) -> list[str]:
     """A verdict in lines for people."""
     if not verdict["ok"]:
-        reason = problem(verdict["reason"], language)
-        return [say("{name}: {reason}", name=verdict["name"], reason=reason)]
+        return [say("{name}: {reason}", name=verdict["name"], reason=verdict["reason"])]
     history = verdict["history"]
     doubts = [
-        say("{name}: {reason}", name=verdict["name"], reason=problem(doubt, language))
-        for doubt in verdict["warnings"]
+        say("{name}: {reason}", name=verdict["name"], reason=doubt) for doubt in verdict["warnings"]
     ]
     doubts += [
         say(
@@ -194,5 +191,7 @@ def _rules_in(content: Any, where: str) -> list[dict[str, Any]]:
     if isinstance(content, dict):
         rules = content.get("rules", content.get("items"))
     if not isinstance(rules, list) or not all(isinstance(rule, dict) for rule in rules):
-        raise ConfigurationError(f'{where} must be {{"rules": [...]}} with one object per rule')
+        raise ConfigurationError(
+            '{where} must be {{"rules": [...]}} with one object per rule', where=where
+        )
     return rules

@@ -119,12 +119,16 @@ def _end(since: str | None, length: str) -> str:
     """
     lasts = length_in(length)
     if lasts is None:
-        raise ConfigurationError(f"--for {length!r}: write a length such as 90m, 4h, 2d or 1w")
+        raise ConfigurationError(
+            "--for {length!r}: write a length such as 90m, 4h, 2d or 1w", length=length
+        )
     start = datetime.now(UTC) if since is None else moment_in("--from", since)
     try:
         return (start + lasts).isoformat()
     except OverflowError:
-        raise ConfigurationError(f"--for {length!r}: a silence lasts at most 366 days") from None
+        raise ConfigurationError(
+            "--for {length!r}: a silence lasts at most 366 days", length=length
+        ) from None
 
 
 def _moment(text: str) -> datetime:

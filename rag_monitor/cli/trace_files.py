@@ -59,7 +59,9 @@ def trace_file(path: Path | None) -> Iterator[TraceFile]:
         yield _Lines(sys.stdout)
         return
     if path.suffix in _NOT_WRITTEN:
-        raise ConfigurationError(f"--output writes .jsonl or .parquet, not {path.suffix}")
+        raise ConfigurationError(
+            "--output writes .jsonl or .parquet, not {suffix}", suffix=path.suffix
+        )
     part = path.with_name(path.name + ".part")
     kind = _parquet if path.suffix == ".parquet" else _lines
     try:
@@ -67,7 +69,9 @@ def trace_file(path: Path | None) -> Iterator[TraceFile]:
             yield file
         part.replace(path)
     except OSError as error:
-        raise ConfigurationError(f"{path} cannot be written: {error.strerror}") from error
+        raise ConfigurationError(
+            "{path} cannot be written: {reason}", path=path, reason=error.strerror
+        ) from error
     finally:
         part.unlink(missing_ok=True)
 
@@ -93,7 +97,7 @@ def _parquet(path: Path) -> Iterator[TraceFile]:
         import pyarrow.parquet
     except ImportError:
         raise ConfigurationError(
-            f"Parquet files need pyarrow: {install_command('parquet')}"
+            "Parquet files need pyarrow: {command}", command=install_command("parquet")
         ) from None
     schema = pyarrow.schema(
         [(name, pyarrow.string()) for name in _TEXTS]

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from rag_monitor.alerting.dispatcher import TEST_NAME, make_test_messages
 from rag_monitor.alerting.notifiers.notifier import Notifier
-from rag_monitor.alerting.trial import NAME, trial
-from rag_monitor.cli.words import chosen, say
+from rag_monitor.cli.words import say
 from rag_monitor.domain.trace import DEFAULT_PROJECT
 from rag_monitor.errors import ConfigurationError, RagMonitorError
 from rag_monitor.i18n import msgid
-from rag_monitor.offline.problems import problem
 from rag_monitor.spelling import did_you_mean
 
 EVERY = "all"
@@ -28,8 +27,10 @@ def wanted(channels: Mapping[str, Notifier], name: str) -> list[str]:
     if name in channels:
         return [name]
     raise ConfigurationError(
-        f"--notify {name}: there is no such channel{did_you_mean(name, channels)}; "
-        f"configured: {', '.join(channels)}"
+        "--notify {name}: there is no such channel{meant}; configured: {names}",
+        name=name,
+        meant=did_you_mean(name, channels),
+        names=", ".join(channels),
     )
 
 
@@ -39,12 +40,12 @@ def send_trial(channel: Notifier, name: str) -> str:
     Raises:
         RagMonitorError: The channel did not take one of them, with its own words.
     """
-    for notification in trial(DEFAULT_PROJECT, name, datetime.now(UTC)):
+    for notification in make_test_messages(DEFAULT_PROJECT, name, datetime.now(UTC)):
         try:
             channel.send([notification])
         except RagMonitorError as error:
-            event, reason = notification.event, problem(str(error), chosen())
+            event, reason = notification.event, error
             text = msgid("the {event} message: {reason}")
-            raise RagMonitorError(say(text, event=event, reason=reason)) from error
+            raise RagMonitorError(text, event=event, reason=reason) from error
     text = msgid("took an alert {name} and its resolution; look whether both arrived")
-    return say(text, name=NAME)
+    return say(text, name=TEST_NAME)

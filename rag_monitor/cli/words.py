@@ -37,7 +37,10 @@ def chosen() -> str:
 def _parse(code: str) -> str:
     known = languages()
     if code not in known:
-        raise typer.BadParameter(f"{code!r} is not one of {', '.join(map(repr, known))}.")
+        names = ", ".join(map(repr, known))
+        raise typer.BadParameter(
+            Message("{value!r} is not one of {names}.", value=code, names=names)
+        )
     return code
 
 

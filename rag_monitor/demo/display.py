@@ -11,7 +11,7 @@ from rich.table import Table
 
 from rag_monitor.demo.monitor import Observed
 from rag_monitor.i18n import Message, translate
-from rag_monitor.metrics.names import told
+from rag_monitor.metrics.names import with_display_names
 
 METRICS: Final = (
     "faithfulness",
@@ -92,7 +92,7 @@ class Display:
         table.add_column(translate(broken, language), justify="right")
         for metric in METRICS:
             table.add_row(
-                told(metric, language),
+                with_display_names(metric, language),
                 _figure(self._before.mean(metric)),
                 _figure(self._after.mean(metric)),
             )

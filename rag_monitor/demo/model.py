@@ -34,7 +34,7 @@ class ModelGenerator:
             from openai import AsyncOpenAI, OpenAIError
         except ImportError:
             raise ConfigurationError(
-                f"a demo model needs the openai client: {install_command('openai')}"
+                "a demo model needs the openai client: {command}", command=install_command("openai")
             ) from None
         try:
             self._client = AsyncOpenAI(base_url=base_url, timeout=_DEADLINE_S)

@@ -137,6 +137,9 @@ def _judge_name(judge: str) -> str:
 def _check(reply: httpx.Response) -> None:
     if not reply.is_success:
         raise StoryError(
-            f"the monitor answered {reply.status_code} to {reply.request.method}"
-            f" {reply.request.url.path}: {reply.text[:300]}"
+            "the monitor answered {status} to {method} {path}: {body}",
+            status=reply.status_code,
+            method=reply.request.method,
+            path=reply.request.url.path,
+            body=reply.text[:300],
         )

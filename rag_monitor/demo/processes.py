@@ -81,13 +81,23 @@ class Child:
             except httpx.TransportError:
                 pass  # not listening yet: ask again until the deadline
             await asyncio.sleep(_POLL_S)
-        raise StoryError(f"{self._name} was not ready after {timeout_s:.0f} s\n{self._tail()}")
+        raise StoryError(
+            "{name} was not ready after {timeout_s:.0f} s\n{tail}",
+            name=self._name,
+            timeout_s=timeout_s,
+            tail=self._tail(),
+        )
 
     def check(self) -> None:
         """Raise StoryError when the process has ended."""
         code = self._process.returncode if self._process else None
         if code is not None:
-            raise StoryError(f"{self._name} ended with exit code {code}\n{self._tail()}")
+            raise StoryError(
+                "{name} ended with exit code {code}\n{tail}",
+                name=self._name,
+                code=code,
+                tail=self._tail(),
+            )
 
     async def stop(self) -> None:
         """Ask it to end, then insist."""

@@ -201,7 +201,9 @@ async def _serve(scene: _Scene, phase: str, options: StoryOptions) -> None:
         async with turn:
             reply = await scene.http.post(scene.app_url + "/chat", json=body)
         if not reply.is_success or not reply.text:
-            raise StoryError(f"the application answered {reply.status_code} to a question")
+            raise StoryError(
+                "the application answered {status} to a question", status=reply.status_code
+            )
 
     chosen = chosen_questions(options.questions)
     await asyncio.gather(*(ask(number, question) for number, question in enumerate(chosen)))
@@ -211,7 +213,7 @@ async def _break(scene: _Scene) -> None:
     faults = {"retriever": True, "invent": True, "release": _BAD_RELEASE}
     reply = await scene.http.post(scene.app_url + "/break", json=faults)
     if not reply.is_success:
-        raise StoryError(f"the application refused to break: {reply.status_code}")
+        raise StoryError("the application refused to break: {status}", status=reply.status_code)
 
 
 async def _until(
@@ -235,7 +237,12 @@ async def _until_scored(scene: _Scene, phase: Observed, count: int, display: Dis
         scene,
         done,
         _SCORED_S,
-        lambda: f"only {len(phase.traces)} of {count} traces were scored in {_SCORED_S:.0f} s",
+        lambda: Message(
+            "only {scored} of {count} traces were scored in {seconds:.0f} s",
+            scored=len(phase.traces),
+            count=count,
+            seconds=_SCORED_S,
+        ),
     )
 
 
@@ -258,8 +265,9 @@ async def _until_fired(
         scene,
         done,
         _FIRED_S,
-        lambda: (
-            "these rules did not fire: " + ", ".join(sorted(set(rules.values()) - set(seconds)))
+        lambda: Message(
+            "these rules did not fire: {names}",
+            names=", ".join(sorted(set(rules.values()) - set(seconds))),
         ),
     )
     return alerts, seconds
@@ -289,7 +297,7 @@ async def _report(
             mean = phase.mean(metric)
             figures[f"{metric}_{name}"] = None if mean is None else round(mean, 4)
         if not (figures[f"{metric}_after"] or 0.0) < (figures[f"{metric}_before"] or 0.0):
-            raise StoryError(f"{metric} did not fall: {figures}")
+            raise StoryError("{metric} did not fall: {figures}", metric=metric, figures=figures)
     return figures | {
         "alert": main,
         "alerts": fired,

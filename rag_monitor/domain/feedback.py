@@ -1,4 +1,4 @@
-"""A person's mark on a trace, on one metric of it, or on one statement."""
+"""A person's annotation of a trace, of one metric of it, or of one statement."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feedback:
-    """What a person said. The newest mark of a person on the same thing counts."""
+    """One annotation by a person. The newest one of a person on the same thing counts."""
 
     project: str
     trace_id: str
@@ -24,16 +24,21 @@ class Feedback:
     created_at: datetime
 
 
-def labels_of(marks: Iterable[Feedback]) -> Mapping[str, float]:
-    """What people say about each metric of one trace: the mean of their marks.
+def labels_of(annotations: Iterable[Feedback]) -> Mapping[str, float]:
+    """The label that people give each metric of one trace: the mean of their annotations.
 
-    Marks on the whole trace or on one statement say nothing about a metric.
+    Annotations of the whole trace or of one statement say nothing about a metric.
+
+        >>> from datetime import UTC, datetime
+        >>> given = {"project": "default", "trace_id": "0" * 32, "created_at": datetime.now(UTC)}
+        >>> labels_of([Feedback(metric="faithfulness", value=v, **given) for v in (1.0, 0.5)])
+        {'faithfulness': 0.75}
 
     Args:
-        marks: The newest mark of each person on each thing, of one trace.
+        annotations: The newest annotation of each person on each thing, of one trace.
     """
-    said: dict[str, list[float]] = defaultdict(list)
-    for mark in marks:
-        if mark.metric is not None and mark.statement is None:
-            said[mark.metric].append(mark.value)
-    return {metric: sum(values) / len(values) for metric, values in said.items()}
+    values_of: dict[str, list[float]] = defaultdict(list)
+    for annotation in annotations:
+        if annotation.metric is not None and annotation.statement is None:
+            values_of[annotation.metric].append(annotation.value)
+    return {metric: sum(values) / len(values) for metric, values in values_of.items()}

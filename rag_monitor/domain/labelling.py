@@ -11,8 +11,8 @@ from rag_monitor.domain.stored import TraceSummary
 class LabelReason(StrEnum):
     """What a mark on the trace would teach."""
 
-    DRAWN = "drawn"
-    """Drawn for people by chance: only such marks may correct the estimates."""
+    SAMPLED = "drawn"
+    """Sampled for people by chance: only such marks may correct the estimates."""
     DISAGREE = "judges_disagree"
     """One judge flags it, another does not."""
     UNSURE = "unsure"

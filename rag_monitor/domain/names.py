@@ -118,10 +118,10 @@ def _called(hit: Hit, name: str) -> Hit:
 
 def _renamed_labels(expected: Expected, name_of: Callable[[NameKind, str], str]) -> dict[str, Any]:
     """The labels that change, by kind."""
-    found: dict[str, Any] = {}
+    labels: dict[str, Any] = {}
     for hit_kind, kind in _OF_HIT.items():
         old = expected.names(hit_kind) or ()
         new = tuple(dict.fromkeys(name_of(kind, name) for name in old))
         if new != old:
-            found[kind.value] = new
-    return found
+            labels[kind.value] = new
+    return labels

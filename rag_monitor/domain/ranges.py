@@ -13,7 +13,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, get_type_hints
+from typing import Any, Final, get_type_hints
+
+from rag_monitor.i18n import Message, msgid
+
+_ABOVE: Final = msgid("`{name}` must be above {least:g}, not {value:g}")
+_AT_LEAST: Final = msgid("`{name}` must be at least {least:g}, not {value}")
+_NOT_NEGATIVE: Final = msgid("`{name}` must be 0 or more, not {value:g}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +27,7 @@ class Range:
     """The numbers that an option may be, and what is said of others."""
 
     refusal: str
-    """With `{name}`, `{value}`, `{least}` and `{most}`."""
+    """Of a `Message` with the parameters `name`, `value`, `least` and `most`."""
     least: float = -math.inf
     most: float = math.inf
     least_open: bool = False
@@ -32,19 +38,17 @@ class Range:
         above = value > self.least if self.least_open else value >= self.least
         return above and value <= self.most
 
-    def refused(self, name: str, value: float) -> str:
+    def refused(self, name: str, value: float) -> Message:
         """What is wrong with a number that it may not be."""
-        return self.refusal.format(name=name, value=value, least=self.least, most=self.most)
+        return Message(self.refusal, name=name, value=value, least=self.least, most=self.most)
 
 
-def above(least: float, refusal: str = "`{name}` must be above {least:g}, not {value:g}") -> Range:
+def above(least: float, refusal: str = _ABOVE) -> Range:
     """Numbers above `least`."""
     return Range(refusal, least=least, least_open=True)
 
 
-def at_least(
-    least: float, refusal: str = "`{name}` must be at least {least:g}, not {value}"
-) -> Range:
+def at_least(least: float, refusal: str = _AT_LEAST) -> Range:
     """`least` and all above."""
     return Range(refusal, least=least)
 
@@ -54,7 +58,7 @@ def at_most(most: float, refusal: str) -> Range:
     return Range(refusal, most=most)
 
 
-def not_negative(refusal: str = "`{name}` must be 0 or more, not {value:g}") -> Range:
+def not_negative(refusal: str = _NOT_NEGATIVE) -> Range:
     """0 and all above."""
     return Range(refusal, least=0)
 

@@ -42,4 +42,6 @@ def _documents(retrievals: list[Any], number: object) -> list[Any]:
         documents = retrieval.get("documents", []) if isinstance(retrieval, Mapping) else None
         if isinstance(documents, list):
             return documents
-    raise MalformedPayload(f"`contexts.retrievals` names {number!r}, which is no retrieval here")
+    raise MalformedPayload(
+        "`contexts.retrievals` names {number!r}, which is no retrieval here", number=number
+    )

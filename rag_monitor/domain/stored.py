@@ -54,6 +54,8 @@ class ParkedTask:
     reason: str
     """`worker_lost_thrice`, `unsavable`, …: why it was given up."""
     attempts: int
+    again_at: datetime | None = None
+    """When a worker tries it again by itself; None: not before somebody asks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,10 +75,10 @@ class EvaluationTask:
     """The one judge that was asked for, by its name; None: every judge that is due."""
     bulk: bool = False
     """History: it was imported, or a person asked for it. It waits behind live traffic."""
-    drawn: bool = False
+    sampled: bool = False
     """It waits for the sampled judge only; what the judge of every trace said is saved."""
-    draws: tuple[SamplingDecision, ...] = ()
-    """Of a drawn one: the decisions that were saved with those scores."""
+    decisions: tuple[SamplingDecision, ...] = ()
+    """Of a sampled one: the decisions that were saved with those scores."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +105,7 @@ class Backlog:
     """What waits to be judged."""
 
     waiting: int
-    """Tasks that the judge of every trace has not answered; those drawn for another are apart."""
+    """Tasks that the judge of every trace has not answered; those sampled for another are apart."""
     oldest_age_s: float
     """Seconds since the oldest waiting task was made; 0 when none waits."""
     bulk: int = 0
@@ -115,10 +117,10 @@ class Backlog:
     behind. What a worker holds, or left behind when it died, says nothing about that."""
     bulk_lag_s: float = 0.0
     """The same of history."""
-    drawn: int = 0
+    sampled: int = 0
     """Tasks that wait for the sampled judge, with the scores of the other saved."""
-    drawn_age_s: float = 0.0
-    """Seconds since the oldest of them was drawn."""
+    sampled_age_s: float = 0.0
+    """Seconds since the oldest of them was sampled."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -307,7 +309,7 @@ class JudgeSpending:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DirtyMinute:
+class ChangedMinute:
     """A minute of an app whose rollups no longer match its traces."""
 
     project: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -162,6 +162,22 @@ def derive_trace_id(project: str, app: str, id_: str) -> str:
         return id_.lower()
     key = "\0".join((project, app, id_)).encode("utf-8", "surrogatepass")
     return hashlib.sha256(key).hexdigest()[:32]
+
+
+def busy_ns(intervals: Iterable[tuple[int, int]]) -> int:
+    """Nanoseconds covered by at least one of the intervals: the length of their union.
+
+    Args:
+        intervals: Start and end of each, in nanoseconds of one clock; any order.
+
+        >>> busy_ns([(0, 10), (5, 15), (20, 30)])
+        25
+    """
+    busy, until = 0, 0
+    for start, end in sorted(intervals):
+        busy += max(0, end - max(start, until))
+        until = max(until, end)
+    return busy
 
 
 def utc_from_ns(ns: int) -> datetime:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Final
 
 from rag_monitor.domain.ranges import above, at_least, check_ranges
+from rag_monitor.i18n import Message
 from rag_monitor.metrics.rag import LIVE_METRICS, METRICS
 from rag_monitor.spelling import did_you_mean
 
@@ -35,24 +36,38 @@ class EvaluationOptions:
 
     def __post_init__(self) -> None:
         if not self.metrics:
-            raise ValueError("`metrics` is empty; name at least one, or leave it out for all")
+            raise ValueError(
+                Message("`metrics` is empty; name at least one, or leave it out for all")
+            )
         for name in self.metrics:
             if name not in METRICS:
                 raise ValueError(
-                    f"`metrics`: there is no live metric {name!r}{did_you_mean(name, METRICS)}; "
-                    f"known: {', '.join(METRICS)}"
+                    Message(
+                        "`metrics`: there is no live metric {name!r}{meant}; known: {names}",
+                        name=name,
+                        meant=did_you_mean(name, METRICS),
+                        names=", ".join(METRICS),
+                    )
                 )
         check_ranges(self)
         if not 0 <= self.lag_clear_s <= self.lag_limit_s:
             raise ValueError(
-                f"`lag_clear_s` must be from 0 to `lag_limit_s` ({self.lag_limit_s:g}), not "
-                f"{self.lag_clear_s:g}"
+                Message(
+                    "`lag_clear_s` must be from 0 to `lag_limit_s` ({most:g}), not {value:g}",
+                    most=self.lag_limit_s,
+                    value=self.lag_clear_s,
+                )
             )
         most = int(math.log2(max(_LONGEST_WAIT_S / self.retry_base_s, 1.0))) + 1
         if self.max_attempts > most:
             raise ValueError(
-                f"`max_attempts` must be at most {most}, not {self.max_attempts}: the wait doubles "
-                f"each time from `retry_base_s` ({self.retry_base_s:g} s) on and would pass a day"
+                Message(
+                    "`max_attempts` must be at most {most}, not {value}: the wait doubles each "
+                    "time from `retry_base_s` ({first:g} s) on and would pass a day",
+                    most=most,
+                    value=self.max_attempts,
+                    first=self.retry_base_s,
+                )
             )
 
     def wait_s(self, attempts: int) -> float:

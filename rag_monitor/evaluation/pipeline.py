@@ -25,13 +25,13 @@ from rag_monitor.errors import (
     JudgeTimeout,
     JudgeUnavailable,
 )
-from rag_monitor.evaluation.complaints import Complaints
+from rag_monitor.evaluation.failure_log import FailureLog
 from rag_monitor.evaluation.plan import EvaluationPlan
 from rag_monitor.evaluation.request import build_request
 from rag_monitor.judges.judge import Judge
 from rag_monitor.metrics.rag import NO_CITATIONS, failed_scores, score_trace, sentence_of
-from rag_monitor.own_traces import JUDGE, OwnTraces
 from rag_monitor.sampling.sampler import Sampler
+from rag_monitor.self_tracing import JUDGE, SelfTracing
 
 _log = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ class Outcome:
     """Set when a judge could not be reached and tries are left; nothing is to be saved."""
     detail: str | None = None
     """What the judge's server or the reader of its reply said, where there is no judgement."""
-    drawn: bool = False
+    sampled: bool = False
     """The sampled judge is still to see it: save what is here and hand it over. That judge may be
     far away, slow or down; the scores of the other wait for nobody."""
     reached: bool | None = None
@@ -54,7 +54,7 @@ class Outcome:
 
 
 class Pipeline:
-    """Evaluates traces by a plan. Stateless but for which variant of the cheap judge is on.
+    """Evaluates traces by a plan. Stateless but for which variant of the baseline judge is on.
 
     Args:
         plan: Which judges see which traces.
@@ -64,13 +64,13 @@ class Pipeline:
     """
 
     def __init__(
-        self, plan: EvaluationPlan, sampler: Sampler, clock: Clock, own: OwnTraces | None = None
+        self, plan: EvaluationPlan, sampler: Sampler, clock: Clock, own: SelfTracing | None = None
     ) -> None:
         self.plan = plan
         self._own = own
         self._sampler = sampler
         self._clock = clock
-        self._complaints = Complaints(clock)
+        self._failure_log = FailureLog(clock)
         self._behind = False
         self._turn = asyncio.Lock()
 
@@ -81,7 +81,7 @@ class Pipeline:
         """
         options = self.plan.options
         limit = options.lag_clear_s if self._behind else options.lag_limit_s
-        behind = self.plan.lagging is not None and lag_s > limit
+        behind = self.plan.fallback is not None and lag_s > limit
         if behind != self._behind:
             _log.warning(
                 "judging is %.0f s behind: %s",
@@ -91,32 +91,32 @@ class Pipeline:
         self._behind = behind
 
     @property
-    def every_judge(self) -> Judge:
+    def baseline_judge(self) -> Judge:
         """The judge that currently sees every trace."""
-        if self._behind and self.plan.lagging is not None:
-            return self.plan.lagging
-        return self.plan.every
+        if self._behind and self.plan.fallback is not None:
+            return self.plan.fallback
+        return self.plan.baseline
 
     async def evaluate(self, tasks: Sequence[EvaluationTask]) -> list[Outcome]:
         """Judge and score `tasks`, no two with one id; one outcome each, in order.
 
         A monitor's own work is never judged, whoever asks for it.
         """
-        judged = [task for task in tasks if task.trace.convention != semconv.OWN_SCOPE]
-        drawn = [task for task in judged if task.drawn]
-        fresh = [task for task in judged if not task.drawn]
-        outcomes = _by_id(drawn, await self._by_sampled(drawn))
-        for judge, mine in self._by_every_judge([task for task in fresh if task.judge is None]):
-            outcomes |= _by_id(mine, await self._by_all(judge, mine))
+        judged = [task for task in tasks if task.trace.convention != semconv.SELF_SCOPE]
+        sampled = [task for task in judged if task.sampled]
+        fresh = [task for task in judged if not task.sampled]
+        outcomes = _by_id(sampled, await self._by_sampled(sampled))
+        for judge, mine in self._by_baseline_judge([task for task in fresh if task.judge is None]):
+            outcomes |= _by_id(mine, await self._by_baseline(judge, mine))
         for name in dict.fromkeys(task.judge for task in fresh if task.judge is not None):
-            asked = [task for task in fresh if task.judge == name]
-            outcomes |= _by_id(asked, await self._by_one(name, asked))
+            requested = [task for task in fresh if task.judge == name]
+            outcomes |= _by_id(requested, await self._by_one(name, requested))
         return [outcomes.get(task.id, Outcome()) for task in tasks]
 
     def shed(
         self, tasks: Sequence[EvaluationTask], reason: str, detail: str | None = None
     ) -> list[Outcome]:
-        """Give up on drawn traces that the sampled judge did not get to.
+        """Give up on sampled traces that the sampled judge did not get to.
 
         Args:
             tasks: Which.
@@ -140,82 +140,91 @@ class Pipeline:
             telemetry.dropped("evaluation", "unknown_judge", len(tasks))
             return [Outcome()] * len(tasks)
         if judge is self.plan.sampled:
-            return [Outcome(drawn=True)] * len(tasks)
+            return [Outcome(sampled=True)] * len(tasks)
         results = await self._judge(judge, tasks)
         outcomes = [
             self._score(judge, task, result) for task, result in zip(tasks, results, strict=True)
         ]
         return [
-            replace(outcome, decisions=(_with_usage(self._asked_for(judge, task), result),))
+            replace(outcome, decisions=(_with_usage(self._forced(judge, task), result),))
             if outcome.scores
             else outcome
             for task, outcome, result in zip(tasks, outcomes, results, strict=True)
         ]
 
     async def _by_sampled(self, tasks: Sequence[EvaluationTask]) -> list[Outcome]:
-        """The sampled judge, on what was drawn or asked for."""
-        draws = [self._draw_of(task) for task in tasks]
-        unknown = draws.count(None)
+        """The sampled judge, on what was sampled or requested."""
+        decisions = [self._decision_of(task) for task in tasks]
+        unknown = decisions.count(None)
         if unknown:
             _log.warning("%d traces were drawn for a judge that is no longer configured", unknown)
             telemetry.dropped("evaluation", "unknown_judge", unknown)
         judge = self.plan.sampled
         if judge is None:
             return [Outcome()] * len(tasks)
-        asked = [task for task, draw in zip(tasks, draws, strict=True) if draw is not None]
-        results = iter(await self._judge(judge, asked))
+        included = [
+            task for task, decision in zip(tasks, decisions, strict=True) if decision is not None
+        ]
+        results = iter(await self._judge(judge, included))
         return [
-            Outcome() if draw is None else self._sampled(judge, task, draw, next(results))
-            for task, draw in zip(tasks, draws, strict=True)
+            Outcome() if decision is None else self._sampled(judge, task, decision, next(results))
+            for task, decision in zip(tasks, decisions, strict=True)
         ]
 
     def _sampled(
         self,
         judge: Judge,
         task: EvaluationTask,
-        draw: SamplingDecision,
+        decision: SamplingDecision,
         result: Judgement | Exception,
     ) -> Outcome:
         outcome = self._score(judge, task, result)
         if outcome.scores:
-            outcome = replace(outcome, decisions=(_with_usage(draw, result),))
+            outcome = replace(outcome, decisions=(_with_usage(decision, result),))
         if task.judge is not None:
             return outcome
         return self._with_people(task, outcome, judge.identity.name)
 
-    def _draw_of(self, task: EvaluationTask) -> SamplingDecision | None:
+    def _decision_of(self, task: EvaluationTask) -> SamplingDecision | None:
         """Why the sampled judge sees a trace; None: it was another that should."""
         judge = self.plan.sampled
         if judge is None:
             return None
         if task.judge is not None:
-            asked = self.plan.named(task.judge) is judge
-            return self._asked_for(judge, task) if asked else None
+            requested = self.plan.named(task.judge) is judge
+            return self._forced(judge, task) if requested else None
         name = judge.identity.name
-        return next((draw for draw in task.draws if draw.judge == name and draw.included), None)
+        return next(
+            (
+                decision
+                for decision in task.decisions
+                if decision.judge == name and decision.included
+            ),
+            None,
+        )
 
-    def _asked_for(self, judge: Judge, task: EvaluationTask) -> SamplingDecision:
+    def _forced(self, judge: Judge, task: EvaluationTask) -> SamplingDecision:
         return self._sampler.decide(task.trace, judge.identity.name, forced=True)
 
-    def _by_every_judge(
+    def _by_baseline_judge(
         self, tasks: Sequence[EvaluationTask]
     ) -> Iterator[tuple[Judge, Sequence[EvaluationTask]]]:
         """Which judge of every trace sees which of them: history waits for the full one."""
         patient = [task for task in tasks if task.bulk and self.plan.options.imports_wait]
         live = [task for task in tasks if not (task.bulk and self.plan.options.imports_wait)]
-        yield self.every_judge, live
-        yield self.plan.every, patient
+        yield self.baseline_judge, live
+        yield self.plan.baseline, patient
 
-    async def _by_all(self, cheap: Judge, tasks: Sequence[EvaluationTask]) -> list[Outcome]:
+    async def _by_baseline(self, judge: Judge, tasks: Sequence[EvaluationTask]) -> list[Outcome]:
         async with self._turn:
             # It runs on processors: two batches at once would only starve the event loop.
-            first = await self._judge(cheap, tasks)
+            first = await self._judge(judge, tasks)
         outcomes = [
-            self._always(cheap, task, result) for task, result in zip(tasks, first, strict=True)
+            self._always(judge, task, result) for task, result in zip(tasks, first, strict=True)
         ]
         if self.plan.sampled is not None:
-            self._draw(self.plan.sampled, tasks, outcomes)
-        last = (self.plan.sampled or cheap).identity.name
+            self._sample(self.plan.sampled, tasks, outcomes)
+        last = (self.plan.sampled or judge).identity.name
         return [
             self._with_people(task, outcome, last)
             for task, outcome in zip(tasks, outcomes, strict=True)
@@ -246,7 +255,9 @@ class Pipeline:
         )
         return replace(outcome, decisions=(_with_usage(decision, result),))
 
-    def _draw(self, judge: Judge, tasks: Sequence[EvaluationTask], outcomes: list[Outcome]) -> None:
+    def _sample(
+        self, judge: Judge, tasks: Sequence[EvaluationTask], outcomes: list[Outcome]
+    ) -> None:
         """Decide which of them the sampled judge sees, in the light of the scores they have."""
         for place, (task, outcome) in enumerate(zip(tasks, outcomes, strict=True)):
             if outcome.retry_reason is not None:
@@ -254,11 +265,11 @@ class Pipeline:
             decision = self._sampler.decide(
                 task.trace,
                 judge.identity.name,
-                cheap=_values(outcome.scores),
+                baseline_scores=_values(outcome.scores),
                 forced=task.forced,
             )
             outcomes[place] = replace(
-                outcome, decisions=(*outcome.decisions, decision), drawn=decision.included
+                outcome, decisions=(*outcome.decisions, decision), sampled=decision.included
             )
 
     async def _judge(
@@ -288,13 +299,13 @@ class Pipeline:
         if self._own is None:
             return
         failures = [result for result in results if isinstance(result, Exception)]
-        every = failures[0] if len(failures) == len(results) else None
+        error = failures[0] if len(failures) == len(results) else None
         figures: dict[str, str | int | float] = {
             "judge": judge,
             "traces": len(results),
             "failed": len(failures),
         }
-        self._own.note(JUDGE, began, figures, every)
+        self._own.record(JUDGE, began, figures, error)
 
     def _score(self, judge: Judge, task: EvaluationTask, result: Judgement | Exception) -> Outcome:
         return replace(self._scored(judge, task, result), reached=_reached(result))
@@ -312,8 +323,8 @@ class Pipeline:
                 result.usage.output_tokens
             )
             try:
-                found = score_trace(task.trace, result, metrics, now)
-                return Outcome(scores=tuple(score for score in found if _worth_keeping(score)))
+                every = score_trace(task.trace, result, metrics, now)
+                return Outcome(scores=tuple(score for score in every if _worth_keeping(score)))
             except Exception as error:  # noqa: BLE001 - one odd judgement must not spoil the batch
                 result = error
         if (
@@ -324,7 +335,7 @@ class Pipeline:
             return Outcome(retry_reason=result.reason, detail=sentence_of(result))
         if isinstance(result, JudgeError):
             if not isinstance(result, BudgetExhausted):
-                self._complaints.note(name, result)
+                self._failure_log.note(name, result)
         else:
             _log.error("judge %s failed on %s", name, task.trace.trace_id, exc_info=result)
         telemetry.EVALUATIONS.labels(judge=name, status="failed").inc()

@@ -15,14 +15,14 @@ from rag_monitor.metrics.rag import aspects_for
 class EvaluationPlan:
     """The judges of one deployment.
 
-    With no `sampled` judge, `every` is the judge and its scores are the estimate. With one, `every`
-    becomes the cheap score that lowers the variance of the sampled judge's estimate.
+    With no `sampled` judge the scores of `baseline` are the estimate. With one they are the proxy
+    that lowers the variance of the sampled judge's estimate.
     """
 
-    every: Judge
+    baseline: Judge
     """Sees every trace."""
-    lagging: Judge | None = None
-    """Takes the place of `every` while judging is too far behind; its scores are a series apart."""
+    fallback: Judge | None = None
+    """Takes the place of `baseline` while judging lags too far; its scores are a series apart."""
     sampled: Judge | None = None
     """Sees what the sampler includes."""
     options: EvaluationOptions = field(default_factory=EvaluationOptions)
@@ -32,19 +32,21 @@ class EvaluationPlan:
         """The union of what the metrics need."""
         return aspects_for(self.options.metrics)
 
-    def named(self, wanted: str) -> Judge | None:
+    def named(self, requested: str) -> Judge | None:
         """The judge of that name or identity that evaluates now; `embedded` is any variant.
 
         None: no such judge is part of this plan.
         """
-        candidates = [judge for judge in (self.sampled, self.every) if judge is not None]
+        candidates = [judge for judge in (self.sampled, self.baseline) if judge is not None]
         for judge in candidates:
-            if wanted in (judge.identity.name, str(judge.identity)):
+            if requested in (judge.identity.name, str(judge.identity)):
                 return judge
-        cheap = self.every.identity.name
-        return self.every if cheap.startswith(f"{wanted}-") else None
+        name = self.baseline.identity.name
+        return self.baseline if name.startswith(f"{requested}-") else None
 
     @property
     def judges(self) -> Sequence[Judge]:
         """All of them, for closing and for `doctor`."""
-        return [judge for judge in (self.every, self.lagging, self.sampled) if judge is not None]
+        return [
+            judge for judge in (self.baseline, self.fallback, self.sampled) if judge is not None
+        ]

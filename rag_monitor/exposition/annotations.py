@@ -80,8 +80,8 @@ def encode_spans(
                     ScopeSpans(
                         scope=InstrumentationScope(name=semconv.EVALUATION_SCOPE),
                         spans=[
-                            _carrier(trace_id, found, roots[project, trace_id], now)
-                            for trace_id, found in _by_trace(members).items()
+                            _carrier(trace_id, own, roots[project, trace_id], now)
+                            for trace_id, own in _by_trace(members).items()
                         ],
                     )
                 ],

@@ -77,6 +77,6 @@ def _attributes(score: Score) -> list[KeyValue]:
         attributes.append(KeyValue(key=semconv.GEN_AI_EVALUATION_VALUE, value=measured))
     if score.status is ScoreStatus.FAILED:
         attributes.append(text(semconv.ERROR_TYPE, failure(score)))
-    elif said := label(score):
-        attributes.append(text(semconv.GEN_AI_EVALUATION_LABEL, said))
+    elif words := label(score):
+        attributes.append(text(semconv.GEN_AI_EVALUATION_LABEL, words))
     return attributes

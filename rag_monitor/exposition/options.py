@@ -8,6 +8,7 @@ from typing import Annotated, Final, Literal
 
 from rag_monitor.domain.ranges import above, at_least, between, check_ranges, not_negative
 from rag_monitor.errors import ConfigurationError, OutboundRefused
+from rag_monitor.i18n import msgid
 from rag_monitor.outbound.guard import OutboundPolicy, check_url
 
 Form = Literal["events", "spans", "phoenix"]
@@ -23,8 +24,8 @@ PATHS: Final[Mapping[Form, str]] = {
     "spans": TRACES,
     "phoenix": "/v1/trace_annotations",
 }
-_EXPORT: Final = "batch, every_s and timeout_s must be positive, settle_s at least 0"
-_OWN_TIMES: Final = "`every_s` and `timeout_s` must be positive"
+_EXPORT: Final = msgid("batch, every_s and timeout_s must be positive, settle_s at least 0")
+_OWN_TIMES: Final = msgid("`every_s` and `timeout_s` must be positive")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,8 +64,10 @@ class ReceiverOptions:
             check_url(url, self.policy)
         except OutboundRefused as error:
             raise ConfigurationError(
-                f"[{table}] endpoint: {error}; for a receiver of your own set `allow_hosts` or "
-                f"`allow_private` in [{table}]"
+                "[{table}] endpoint: {reason}; for a receiver of your own set `allow_hosts` or "
+                "`allow_private` in [{table}]",
+                table=table,
+                reason=error,
             ) from None
 
 

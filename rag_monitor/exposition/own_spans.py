@@ -18,16 +18,16 @@ from rag_monitor import __version__, semconv, telemetry
 from rag_monitor.errors import OutboundRefused
 from rag_monitor.exposition.options import OwnTracesOptions
 from rag_monitor.outbound.http import OutboundFailed, request
-from rag_monitor.own_traces import OwnTraces
+from rag_monitor.self_tracing import SelfTracing
 
 _log = logging.getLogger(__name__)
 
 
-def own_traces(options: OwnTracesOptions) -> OwnTraces | None:
+def build_self_tracing(options: OwnTracesOptions) -> SelfTracing | None:
     """What takes note of our own work; None where nobody wants to know."""
     if options.endpoint is None:
         return None
-    return OwnTraces(
+    return SelfTracing(
         _Sender(options),
         version=__version__,
         ingest_rate=options.ingest_rate,
@@ -77,7 +77,7 @@ def encode_own(spans: Sequence[ReadableSpan]) -> ExportTraceServiceRequest:
                 resource=Resource(attributes=_pairs(source)),
                 scope_spans=[
                     ScopeSpans(
-                        scope=InstrumentationScope(name=semconv.OWN_SCOPE),
+                        scope=InstrumentationScope(name=semconv.SELF_SCOPE),
                         spans=[_span(span) for span in spans],
                     )
                 ],

@@ -10,8 +10,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Final
 
 from rag_monitor import telemetry
@@ -25,8 +26,9 @@ from rag_monitor.exposition.collector import (
     text_of_registry,
     value_families,
 )
+from rag_monitor.exposition.packing import Part, gzipped, plain
 from rag_monitor.exposition.snapshot import Snapshot
-from rag_monitor.store.pulse import Pulse
+from rag_monitor.store.outage import Pulse
 
 COUNTED_EVERY_S: Final = 1.0
 BUILT_EVERY_S: Final = 5.0
@@ -36,6 +38,8 @@ most."""
 MAX_AGE_S: Final = 120.0
 """Older values are not shown: they would look like present ones."""
 _FORMATS: Final = (False, True)
+_EMPTY: Final = Part.of(b"")
+_END: Final = Part.of(END)
 
 logger = logging.getLogger(__name__)
 
@@ -44,18 +48,14 @@ logger = logging.getLogger(__name__)
 class _Text:
     """The values of a snapshot in one format."""
 
-    heads: tuple[bytes, ...]
-    """By family, its HELP and TYPE."""
-    samples: Mapping[str, tuple[bytes, ...]]
-    """By project, the lines of each family."""
-    whole: bytes
+    whole: Part
+    by_project: Mapping[str, Part]
+    nothing: Part
+    """What a project without samples is shown: what families there are."""
 
-    def of(self, project: str | None) -> bytes:
+    def of(self, project: str | None) -> Part:
         """Those of a project; None: all."""
-        if project is None:
-            return self.whole
-        lines = self.samples.get(project, (b"",) * len(self.heads))
-        return b"".join(part for pair in zip(self.heads, lines, strict=True) for part in pair)
+        return self.whole if project is None else self.by_project.get(project, self.nothing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class MetricsPage:
         self._leads = leads
         self._database = database
         self._values: _Values | None = None
-        self._counters: dict[bool, bytes] = {}
+        self._counters: dict[bool, Part] = {}
         self._stopping = threading.Event()
         self._running = False
 
@@ -108,8 +108,16 @@ class MetricsPage:
         """End, without waiting for what is under way."""
         self._stopping.set()
 
-    def page(self, project: str | None, open_metrics: bool) -> tuple[bytes, str]:
-        """The page with the values of a project (None: of all), and its content type."""
+    def page(
+        self, project: str | None, open_metrics: bool, compressed: bool = False
+    ) -> tuple[bytes, str]:
+        """The page with the values of a project (None: of all), and its content type.
+
+        Args:
+            project: Tenant.
+            open_metrics: In OpenMetrics, not in Prometheus's own format.
+            compressed: As gzip.
+        """
         if not self._running:
             self._refresh()
             self._write_counters()
@@ -126,14 +134,15 @@ class MetricsPage:
             apps_folded=sum(folded.values()) if project is None else folded.get(project, 0),
         )
         parts = [
-            self._counters.get(open_metrics, b""),
-            text_of(lambda: state_families(state), open_metrics=open_metrics),
+            self._counters.get(open_metrics, _EMPTY),
+            Part.of(text_of(lambda: state_families(state), open_metrics=open_metrics)),
         ]
         if values is not None:
             parts.append(values.texts[open_metrics].of(project))
         if open_metrics:
-            parts.append(END)
-        return b"".join(parts), content_type(open_metrics=open_metrics)
+            parts.append(_END)
+        content = gzipped(parts) if compressed else plain(parts)
+        return content, content_type(open_metrics=open_metrics)
 
     def _count(self) -> None:
         while not self._stopping.is_set():
@@ -145,7 +154,8 @@ class MetricsPage:
 
     def _write_counters(self) -> None:
         for form in _FORMATS:
-            self._counters[form] = text_of_registry(telemetry.REGISTRY, open_metrics=form)
+            text = text_of_registry(telemetry.REGISTRY, open_metrics=form)
+            self._counters[form] = Part.of(text)
 
     def _keep_building(self) -> None:
         while not self._stopping.is_set():
@@ -182,17 +192,25 @@ def _written(snapshot: Snapshot) -> _Values:
 
 def _text(projects: Mapping[str, Snapshot], open_metrics: bool) -> _Text:
     """Every sample written once; what all projects show is put together of their lines."""
-    heads = tuple(head for head, _ in _families(Snapshot(), open_metrics))
+    heads = [head for head, _ in _families(Snapshot(), open_metrics)]
     samples = {
-        project: tuple(lines for _, lines in _families(snapshot, open_metrics))
+        project: [lines for _, lines in _families(snapshot, open_metrics)]
         for project, snapshot in projects.items()
     }
-    whole = [
-        part
-        for place, head in enumerate(heads)
-        for part in (head, *(lines[place] for lines in samples.values()))
-    ]
-    return _Text(heads, samples, b"".join(whole))
+    by_project = {project: _part(heads, lines) for project, lines in samples.items()}
+    whole = [b"".join(lines) for lines in zip(*samples.values(), strict=True)]
+    return _Text(
+        # Most installations have one project: its page is everybody's.
+        whole=next(iter(by_project.values())) if len(samples) == 1 else _part(heads, whole),
+        by_project=by_project,
+        nothing=_part(heads, ()),
+    )
+
+
+def _part(heads: Sequence[bytes], samples: Sequence[bytes]) -> Part:
+    """Families with the lines of their samples; none at all where there are no samples."""
+    pairs = zip_longest(heads, samples, fillvalue=b"")
+    return Part.of(b"".join(part for pair in pairs for part in pair))
 
 
 _HELP: Final = b"# HELP "
@@ -201,10 +219,10 @@ _HELP: Final = b"# HELP "
 def _families(snapshot: Snapshot, open_metrics: bool) -> list[tuple[bytes, bytes]]:
     """The two lines at the head of each family, and the lines of its samples."""
     text = text_of(lambda: value_families(snapshot), open_metrics=open_metrics)
-    found = []
+    families = []
     # Line breaks in labels are escaped, so no sample begins a line like this.
     for family in (b"\n" + text.removesuffix(b"\n")).split(b"\n" + _HELP)[1:]:
         described, typed, *lines = family.split(b"\n", 2)
         head = b"%s%s\n%s\n" % (_HELP, described, typed)
-        found.append((head, b"".join(line + b"\n" for line in lines)))
-    return found
+        families.append((head, b"".join(line + b"\n" for line in lines)))
+    return families

@@ -17,22 +17,22 @@ from typing import Final
 from rag_monitor import telemetry
 from rag_monitor.aggregation.estimates import Estimates
 from rag_monitor.aggregation.keys import COMBINED
-from rag_monitor.aggregation.labels import app_label, safe_label
+from rag_monitor.aggregation.prometheus_labels import app_label, safe_label
 from rag_monitor.domain.alert import Alert, AlertState
 from rag_monitor.domain.rollup import LATENCY_BUCKETS_S, TRACES_METRIC
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.stored import TimedTrace
 from rag_monitor.domain.window import Series, Window
-from rag_monitor.exposition.exemplars import Examples, examples_of
 from rag_monitor.exposition.points import (
     AlertPoint,
+    Examples,
     HitPoint,
     LatencyPoint,
     ScorePoint,
     TracesPoint,
+    examples_of,
 )
-from rag_monitor.exposition.release_order import ReleaseOrder
-from rag_monitor.exposition.trace_counter import TraceCounter
+from rag_monitor.exposition.scrape_state import ReleaseOrder, TraceCounter
 
 WINDOW: Final = timedelta(hours=1)
 NAMED_RELEASES: Final = 5
@@ -279,17 +279,17 @@ def _scores(estimates: Estimates, selection: Selection, label: str) -> tuple[Sco
 
 
 def _score(estimates: Estimates, series: Series, label: str, window: Window) -> ScorePoint:
-    found = estimates.estimate(series, window)
+    estimate = estimates.estimate(series, window)
     return ScorePoint(
         project=series.project,
         app=label,
         release=None if series.release is None else safe_label(series.release),
         metric=safe_label(series.metric),
         judge=safe_label(series.judge),
-        value=found.value,
-        lower=found.lower,
-        upper=found.upper,
-        samples=found.judged,
+        value=estimate.value,
+        lower=estimate.lower,
+        upper=estimate.upper,
+        samples=estimate.judged,
     )
 
 
@@ -299,8 +299,8 @@ def _latencies(
     points: dict[tuple[str, str], LatencyPoint] = {}
     for release in releases:
         for metric, name in LATENCIES.items():
-            found = estimates.latency(replace(selection, release=release), metric)
-            if found.count:
+            summary = estimates.latency(replace(selection, release=release), metric)
+            if summary.count:
                 shown = safe_label(release)
                 points.setdefault(
                     (name, shown),
@@ -309,8 +309,8 @@ def _latencies(
                         project=selection.project,
                         app=label,
                         release=shown,
-                        counts=found.histogram,
-                        sum_s=found.total_ms / 1000.0,
+                        counts=summary.histogram,
+                        sum_s=summary.total_ms / 1000.0,
                     ),
                 )
     return tuple(points.values())
@@ -320,8 +320,8 @@ def _with_examples(
     points: Sequence[LatencyPoint], examples: Mapping[tuple[str, str], Examples]
 ) -> tuple[LatencyPoint, ...]:
     by_name = {
-        (LATENCIES[timing], safe_label(release)): found
-        for (timing, release), found in examples.items()
+        (LATENCIES[timing], safe_label(release)): exemplars
+        for (timing, release), exemplars in examples.items()
     }
     return tuple(
         replace(point, examples=by_name.get((point.name, point.release), ())) for point in points
@@ -332,8 +332,8 @@ def _hits(estimates: Estimates, selection: Selection, label: str) -> tuple[HitPo
     points: dict[tuple[str, ...], HitPoint] = {}
     for kind, name in estimates.hit_names(selection):
         for basis in ("all", "expected"):
-            found = estimates.hit_rate(selection, kind, name, basis)
-            if found.value is not None:
+            estimate = estimates.hit_rate(selection, kind, name, basis)
+            if estimate.value is not None:
                 shown = safe_label(name)
                 points.setdefault(
                     (kind.value, shown, basis),
@@ -343,10 +343,10 @@ def _hits(estimates: Estimates, selection: Selection, label: str) -> tuple[HitPo
                         kind=kind.value,
                         name=shown,
                         basis=basis,
-                        ratio=found.value,
-                        lower=found.lower,
-                        upper=found.upper,
-                        samples=found.judged,
+                        ratio=estimate.value,
+                        lower=estimate.lower,
+                        upper=estimate.upper,
+                        samples=estimate.judged,
                     ),
                 )
     return tuple(points.values())

@@ -2,10 +2,12 @@
 
 A sentence is made where it arises, in English and with its parameters by name:
 
-    raise RuleError(Message("window_s: must be {low} to {high}", low=60, high=3600))
+    Message("{count} traces are being assembled", count=3)
+    raise RuleError("window_s: must be {low} to {high}", low=60, high=3600)
 
-`str(error)` is the English sentence; `translate(error, "zh")` is the Chinese one, filled with the
-same parameters. The translations are gettext catalogues, one file for each language:
+Errors of `rag_monitor.errors` make a `Message` of what they are given. `str(error)` is the English
+sentence; `translate(error, "zh")` is the Chinese one, filled with the same parameters. The
+translations are gettext catalogues, one file for each language:
 `rag_monitor/locale/<language>/LC_MESSAGES/rag_monitor.po`.
 """
 

@@ -16,11 +16,11 @@ class Message(str):
     with one can be translated, too. Formatting it into another string makes plain text: a sentence
     within a sentence is a parameter.
 
-        >>> said = Message("{path}: {reason}", path="a.csv", reason=Message("not a JSON object"))
-        >>> said
-        'a.csv: not a JSON object'
-        >>> translate(said, "zh")
-        'a.csv：不是 JSON 对象'
+        >>> message = Message("not clear among {n}", n=3)
+        >>> message
+        'not clear among 3'
+        >>> translate(message, "zh")
+        '3 项比较中不显著'
     """
 
     __slots__ = ("context", "msgid", "params", "plural")
@@ -50,22 +50,45 @@ class Message(str):
 
     @classmethod
     def _made(cls, context: str, msgid: str, plural: str, params: Mapping[str, object]) -> Message:
+        # Of an error only its sentence is kept: it would hold on to its traceback.
+        params = {
+            name: str(value) if isinstance(value, BaseException) else value
+            for name, value in params.items()
+        }
         template = plural if plural and params["n"] != 1 else msgid
         self = super().__new__(cls, _filled(template, params, ENGLISH))
+        self.context, self.msgid, self.plural, self.params = context, msgid, plural, params
+        return self
+
+    @classmethod
+    def _copied(
+        cls, context: str, msgid: str, plural: str, params: Mapping[str, object], text: str
+    ) -> Message:
+        self = super().__new__(cls, text)
         self.context, self.msgid, self.plural, self.params = context, msgid, plural, params
         return self
 
     def __str__(self) -> str:
         return self
 
+    def given(self, **params: object) -> Message:
+        """The same sentence with other parameters."""
+        return Message._made(self.context, self.msgid, self.plural, params)
+
+    def lowered(self) -> Message:
+        """The same for the middle of a sentence: English begins with a small letter."""
+        text = f"{self[:1].lower()}{self[1:]}"
+        return Message._copied(self.context, self.msgid, self.plural, self.params, text)
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return Message._made, (self.context, self.msgid, self.plural, dict(self.params))
+        made = (self.context, self.msgid, self.plural, dict(self.params))
+        return Message._copied, (*made, str.__str__(self))
 
     def translated(self, language: str) -> str:
         """The sentence in a language; in English where the catalogue does not have it."""
+        if language == ENGLISH or not self.msgid:  # whose entry describes the catalogue
+            return str.__str__(self)
         known = catalogue(language)
-        if not self.msgid:  # gettext keeps the catalogue's own description there
-            return ""
         if self.plural:
             found = known.ngettext(self.msgid, self.plural, cast("int", self.params["n"]))
         elif self.context:

@@ -9,8 +9,8 @@ from typing import Final
 
 from rag_monitor import semconv
 from rag_monitor.domain.span import Span
+from rag_monitor.ingest.conventions.base import Role
 from rag_monitor.ingest.conventions.reading import role_of
-from rag_monitor.ingest.conventions.roles import Role
 
 _REMOTE_PARENT: Final = 0x200
 _RETRIEVAL: Final = frozenset({Role.RETRIEVER, Role.RERANKER})
@@ -34,7 +34,19 @@ class _Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assembly:
-    """One trace, laid out. Make it with `assemble`."""
+    """One trace, laid out. Make it with `assemble`.
+
+    >>> from rag_monitor.domain.span import Span
+    >>> def span(id_, parent, kind):
+    ...     return Span(trace_id="7" * 32, span_id=id_, parent_span_id=parent, name=kind.lower(),
+    ...                 start_ns=1, end_ns=2, attributes={"openinference.span.kind": kind})
+    >>> spans = [span("a", None, "CHAIN"), span("b", "a", "RETRIEVER"), span("c", "a", "LLM")]
+    >>> assembly = assemble(spans)
+    >>> assembly.root.name, [call.name for call in assembly.calls()]
+    ('chain', ['llm'])
+    >>> [search.name for search in assembly.retrievals(Role.RETRIEVER)]
+    ['retriever']
+    """
 
     root: Span
     """The request, or the earliest root."""

@@ -8,22 +8,32 @@ answers: it is unknown then, never the structure itself.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from rag_monitor.ingest.message_parts import is_part
+from rag_monitor.ingest.event_payloads import (
+    contents_of,
+    framed_in,
+    is_envelope,
+    is_framed,
+    is_xml,
+    text_in_xml,
+)
+from rag_monitor.ingest.message_parts import answer_of, is_part, question_of
 from rag_monitor.ingest.messages import (
     Message,
     Speaker,
-    asked_in,
     instructed_in,
+    is_pair,
     message_of,
     messages_in,
     reply_in,
     role_name,
+    user_messages_in,
 )
 from rag_monitor.ingest.reprs import is_printed_object
+from rag_monitor.ingest.streamed import is_stream, text_in_stream
 from rag_monitor.ingest.values import is_structure, opened, present, structured
 
 _DEPTH: Final = 6
@@ -38,6 +48,10 @@ _SILENT: Final = frozenset(
 """Components and members whose texts are passages or settings."""
 _CALL: Final = frozenset({"args", "kwargs"})
 """Members of what Langfuse's and OpenLLMetry's decorators write of a function's arguments."""
+_LABELS: Final = frozenset(
+    {"type", "kind", "schema", "version", "object", "id", "status", "model", "source", "name"}
+)
+"""Members whose text says what the object is, and nothing that anybody asked."""
 _CLASS_NAME: Final = re.compile(r"[A-Z][A-Za-z0-9_]*")
 
 
@@ -53,6 +67,11 @@ class _Sought:
     telling: frozenset[str]
     """Those that say enough by themselves, deep within an object or in a list."""
 
+    @property
+    def unmarked(self) -> Callable[[str], str | None]:
+        """What finds it in a text that is fields under markers."""
+        return question_of if self.speaker is Speaker.USER else answer_of
+
     def narrow(self) -> _Sought:
         """The same under fewer names."""
         return replace(self, keys=tuple(key for key in self.keys if key in self.telling))
@@ -63,12 +82,13 @@ _QUESTION: Final = _Sought(
     (
         "question", "query", "user_query", "user_question", "user_input", "input", "inputs",
         "query_str", "str_or_query_bundle", "query_bundle", "messages", "contents", "message",
-        "user_message", "user_prompt", "user_msg", "prompt", "text", "chat_history",
+        "user_message", "user_prompt", "user_msg", "inputText", "inputTranscript", "prompt", "text",
+        "chat_history", "问题", "用户问题", "提问", "查询", "用户输入",
     ),
     plain=frozenset({"question", "user_query", "user_question", "user_input", "user_message",
-                     "user_prompt", "user_msg", "query_str"}),
+                     "user_prompt", "user_msg", "query_str", "问题", "用户问题", "提问"}),
     telling=frozenset({"question", "query", "user_query", "user_question", "user_input",
-                       "user_msg", "query_str", "messages"}),
+                       "user_msg", "query_str", "messages", "问题", "用户问题", "提问"}),
 )  # fmt: skip
 _ANSWER: Final = _Sought(
     Speaker.ASSISTANT,
@@ -76,15 +96,20 @@ _ANSWER: Final = _Sought(
         "answer", "final_answer", "final_output", "output", "outputs", "output_text", "response",
         "response_txt", "result", "completion", "reply", "replies", "answers", "text", "content",
         "messages", "message", "generations", "choices", "candidates", "generated_text", "raw",
+        "回答", "答案", "回复",
     ),
     plain=frozenset(),
     telling=frozenset({"answer", "final_answer", "final_output", "answers", "reply", "replies",
-                       "messages", "message", "choices", "generations", "generated_text"}),
+                       "messages", "message", "choices", "generations", "generated_text", "回答",
+                       "答案", "回复"}),
 )  # fmt: skip
 
 
 def question_in(value: object, *, lone: bool = False) -> str | None:
     """The user's question inside an input value.
+
+        >>> question_in('{"args": [], "kwargs": {"user_id": 7, "question": "Why?"}}')
+        'Why?'
 
     Args:
         value: The attribute.
@@ -101,10 +126,10 @@ def answer_in(value: object) -> str | None:
 def request_of(value: object) -> tuple[tuple[str, ...], str | None]:
     """What the user said in the input of a model call, and the system's instructions."""
     messages = messages_in(value, Speaker.USER)
-    asked = asked_in(messages)
-    if not asked and (question := question_in(value)) is not None:
-        asked = (question,)
-    return asked, instructed_in(messages)
+    user_messages = user_messages_in(messages)
+    if not user_messages and (question := question_in(value)) is not None:
+        user_messages = (question,)
+    return user_messages, instructed_in(messages)
 
 
 def reply_of(value: object) -> str | None:
@@ -126,9 +151,14 @@ def _unless_printed(value: object) -> str | None:
 def _search(value: object, sought: _Sought, *, lone: bool, depth: int) -> str | None:
     if depth > _DEPTH:
         return None
-    value = opened(value)
+    written, value = value, opened(value)
     if isinstance(value, str):
-        return None if is_structure(value) else _unless_printed(value)
+        text = None if is_structure(value) else _unless_printed(value)
+        if text is not None and sought.speaker is Speaker.USER and is_xml(text):
+            return text_in_xml(text)
+        if sought.speaker is Speaker.ASSISTANT and isinstance(written, str) and is_stream(written):
+            return text_in_stream(written)
+        return None if text is None else sought.unmarked(text)
     if isinstance(value, Mapping):
         return _search_object(value, sought, lone=lone, depth=depth)
     if isinstance(value, Sequence) and value and not isinstance(value, bytes):
@@ -141,32 +171,44 @@ def _search_object(
 ) -> str | None:
     role = role_name(value)
     if role is not None:
-        return _said([message_of(value, role)], sought)
+        return _newest([message_of(value, role)], sought)
     if value and value.keys() <= _CALL:
         return _search_call(value, sought, depth)
+    if sought.speaker is Speaker.USER and is_envelope(value):
+        return _search(contents_of(value), sought, lone=lone, depth=depth + 1)
+    if sought.speaker is Speaker.ASSISTANT and is_framed(value):
+        return _search(framed_in(value), sought, lone=lone, depth=depth + 1)
     for key in sought.keys:
-        if key in value and (found := _member(key, value[key], sought, lone, depth)) is not None:
-            return found
-    found = _in_components(value, sought, depth)
-    return found if found is not None or not lone else _only_text(value.values())
+        if key in value and (text := _member(key, value[key], sought, lone, depth)) is not None:
+            return text
+    text = _in_components(value, sought, depth)
+    return text if text is not None or not lone else _only_text(value)
 
 
 def _member(key: str, value: object, sought: _Sought, lone: bool, depth: int) -> str | None:
     inner = structured(value)
     if key in _CONVERSATIONS and isinstance(inner, (Mapping, list)):
-        return _said(messages_in(inner, sought.speaker), sought)
+        newest = _newest(messages_in(inner, sought.speaker), sought)
+        if newest is not None or not _is_of_a_chat(inner, sought):
+            return newest
     plain = key in sought.plain
-    found = _search(inner, sought, lone=lone and not plain, depth=depth + 1)
-    if found is None and plain and isinstance(value, str):
+    text = _search(inner, sought, lone=lone and not plain, depth=depth + 1)
+    if text is None and plain and isinstance(value, str):
         return _unless_printed(value)
-    return found
+    return text
 
 
-def _said(messages: Sequence[Message], sought: _Sought) -> str | None:
+def _is_of_a_chat(message: object, sought: _Sought) -> bool:
+    """Whether a message says nothing of a role: a chat's bots get it from its users."""
+    asks = sought.speaker is Speaker.USER
+    return asks and isinstance(message, Mapping) and role_name(message) is None
+
+
+def _newest(messages: Sequence[Message], sought: _Sought) -> str | None:
     if sought.speaker is Speaker.ASSISTANT:
         return reply_in(messages)
-    asked = asked_in(messages)
-    return asked[-1] if asked else None
+    user_messages = user_messages_in(messages)
+    return user_messages[-1] if user_messages else None
 
 
 def _search_call(call: Mapping[str, Any], sought: _Sought, depth: int) -> str | None:
@@ -178,8 +220,8 @@ def _search_call(call: Mapping[str, Any], sought: _Sought, depth: int) -> str | 
     given = list(given) if isinstance(given, list) else []
     if len(given) > 1 and isinstance(given[0], str) and _CLASS_NAME.fullmatch(given[0]):
         del given[0]  # OpenLLMetry writes `self` as the name of its class
-    found = (_search(item, sought, lone=True, depth=depth + 1) for item in given)
-    return next((text for text in found if text is not None), None)
+    texts = (_search(item, sought, lone=True, depth=depth + 1) for item in given)
+    return next((text for text in texts if text is not None), None)
 
 
 def _in_components(value: Mapping[str, Any], sought: _Sought, depth: int) -> str | None:
@@ -200,18 +242,37 @@ def _components(value: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
             yield component
 
 
-def _only_text(values: Iterable[object]) -> str | None:
-    texts = [value for value in values if isinstance(value, str)]
-    return plain_text(texts[0]) if len(texts) == 1 else None
+def _only_text(value: Mapping[str, Any]) -> str | None:
+    """The only text, of an object that holds nothing else but numbers, and does not label it."""
+    texts = [(key, held) for key, held in value.items() if isinstance(held, str)]
+    if len(texts) != 1 or any(_holds_fields(held) for held in value.values()):
+        return None
+    key, text = texts[0]
+    return None if key.lower() in _LABELS else plain_text(text)
+
+
+def _first_of(value: Sequence[Any], sought: _Sought, depth: int) -> str | None:
+    """The answer before its passages, as a function returns them together; else nothing."""
+    first, *others = value
+    beside = isinstance(first, str) and all(isinstance(o, list | Mapping) for o in others)
+    if not beside or sought.speaker is Speaker.USER:
+        return None
+    return _search(first, sought, lone=False, depth=depth + 1)
+
+
+def _holds_fields(value: object) -> bool:
+    inner = value[0] if isinstance(value, list) and value else value
+    return isinstance(inner, Mapping)
 
 
 def _search_list(value: Sequence[Any], sought: _Sought, depth: int) -> str | None:
     """Chat messages, the parts of one, or a list of one. Other lists are passages or the like."""
     objects = [item for item in value if isinstance(item, Mapping)]
-    if any(role_name(item) is not None for item in objects) or all(map(is_part, value)):
-        return _said(messages_in(value, sought.speaker), sought)
+    chat = any(role_name(item) is not None for item in objects) or all(map(is_pair, value))
+    if chat or all(map(is_part, value)):
+        return _newest(messages_in(value, sought.speaker), sought)
     if len(value) > 1 and not all(isinstance(item, list) for item in value):
-        return None
+        return _first_of(value, sought, depth)
     inner = structured(value[0])
     if not isinstance(inner, Mapping):
         return _search(inner, sought, lone=False, depth=depth + 1)

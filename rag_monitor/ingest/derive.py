@@ -13,10 +13,10 @@ from rag_monitor.domain.span import Span
 from rag_monitor.domain.trace import Trace
 from rag_monitor.errors import MalformedPayload
 from rag_monitor.ingest.assembly import assemble
-from rag_monitor.ingest.conventions import ours, own
-from rag_monitor.ingest.finish import finish
-from rag_monitor.ingest.foreign import NoRequest, read_trace
+from rag_monitor.ingest.conventions import rag_monitor_sdk, self_telemetry
+from rag_monitor.ingest.normalise import normalise
 from rag_monitor.ingest.options import DeriveOptions
+from rag_monitor.ingest.otel_trace import NoRequest, read_trace
 from rag_monitor.ingest.spans import decode_spans, unique_spans
 from rag_monitor.ingest.trace_json import decode_trace, parse_stored
 
@@ -47,36 +47,36 @@ def derive(
     rows = [payload for format_, payload in blobs if format_ is BlobFormat.TRACE_JSON]
     if rows:
         trace = decode_trace(parse_stored(rows[-1]), project=project, received_at=received_at)
-        return finish(trace, options, received_at)
+        return normalise(trace, options, received_at)
     spans = unique_spans(
         s for format_, payload in blobs for s in decode_spans(payload, options.limits)
     )
     if not spans:
         return None
     cut = len(spans) > options.limits.max_spans
-    found = _read(project, spans[: options.limits.max_spans], received_at)
-    return None if found is None else finish(found, options, received_at, cut=cut)
+    read = _read(project, spans[: options.limits.max_spans], received_at)
+    return None if read is None else normalise(read, options, received_at, cut=cut)
 
 
 def _read(project: str, spans: list[Span], received_at: datetime) -> Trace | None:
-    work = own.find_own(spans)
+    work = self_telemetry.find_work(spans)
     if work is not None:
-        return own.read_own(project, work, received_at)
-    root = ours.find_root(spans)
+        return self_telemetry.read_work(project, work, received_at)
+    root = rag_monitor_sdk.find_root(spans)
     if root is None:
-        return _read_foreign(project, spans, received_at)
+        return _read_otel(project, spans, received_at)
     try:
-        return ours.read_root(project, root, received_at)
+        return rag_monitor_sdk.read_root(project, root, received_at)
     except MalformedPayload:
         # A limit of the sender's SDK cut the record; the standard attributes are still there.
         telemetry.dropped("derive", "broken_record")
-        found = _read_foreign(project, spans, received_at)
-        return None if found is None else replace(found, truncated=True)
+        trace = _read_otel(project, spans, received_at)
+        return None if trace is None else replace(trace, truncated=True)
 
 
-def _read_foreign(project: str, spans: list[Span], received_at: datetime) -> Trace | None:
-    found = read_trace(project, assemble(spans), received_at)
-    if isinstance(found, NoRequest):
-        telemetry.dropped("derive", found.reason)
+def _read_otel(project: str, spans: list[Span], received_at: datetime) -> Trace | None:
+    trace = read_trace(project, assemble(spans), received_at)
+    if isinstance(trace, NoRequest):
+        telemetry.dropped("derive", trace.reason)
         return None
-    return found
+    return trace

@@ -115,11 +115,11 @@ def indexed(attributes: Mapping[str, object], prefix: str) -> list[dict[str, obj
 
     What stands under `<prefix><index>` itself has the empty name.
     """
-    found: dict[int, dict[str, object]] = {}
+    items: dict[int, dict[str, object]] = {}
     for key, value in attributes.items():
         if not key.startswith(prefix):
             continue
         number, _, suffix = key[len(prefix) :].partition(".")
         if number.isascii() and number.isdigit() and len(number) < 9:
-            found.setdefault(int(number), {})[suffix] = value
-    return [found[number] for number in sorted(found)]
+            items.setdefault(int(number), {})[suffix] = value
+    return [items[number] for number in sorted(items)]

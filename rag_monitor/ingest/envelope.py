@@ -1,7 +1,8 @@
-"""OTLP requests cut into one blob of evidence per trace; no attribute is understood yet.
+"""OTLP trace requests, in either encoding, cut into one blob of evidence per trace.
 
-Bodies are read in two steps: an envelope whose spans are still bytes, then each span alone. One
-broken span is rejected; its neighbours live. Raw bytes are kept, not written anew.
+No attribute is understood yet. Bodies are read in two steps: an envelope whose spans are still
+bytes, then each span alone. One broken span is rejected; its neighbours live. Raw bytes are kept,
+not written anew.
 """
 
 from __future__ import annotations
@@ -20,16 +21,18 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanMessage
 from rag_monitor import semconv
 from rag_monitor.domain.ports import BlobFormat, SpanBlob
 from rag_monitor.errors import MalformedPayload, PayloadTooLarge
-from rag_monitor.ingest.annotations import PLURAL, Annotations, read_annotations
-from rag_monitor.ingest.evaluations import source_of
+from rag_monitor.ingest.evaluations import PLURAL, Annotations, read_annotations, source_of
+from rag_monitor.ingest.options import IngestOptions
+from rag_monitor.ingest.otlp_json import traces_from_json
 from rag_monitor.ingest.spans import read_attributes
+from rag_monitor.ingest.strict_json import parse
 from rag_monitor.ingest.values import members, whole
 from rag_monitor.protobuf import length_delimited, length_prefix
 
 _REMOTE_PARENT: Final = 0x200
 _DROPPED: Final = semconv.DROPPED.encode()
 _SCORES: Final = semconv.EVALUATION_SCOPE.encode()
-_OWN: Final = semconv.OWN_SCOPE.encode()
+_OWN: Final = semconv.SELF_SCOPE.encode()
 _REASON: Final = re.compile(r"queue_full|exit|encode_failed|rejected|too_large|http_[1-5]\d\d")
 _MAX_LOST: Final = 10**9
 _ZERO_TRACE: Final = bytes(16)
@@ -79,7 +82,13 @@ _Envelope: Final = _envelope_class()
 
 @dataclass(slots=True)
 class Decoded:
-    """What a request held."""
+    """What a request held.
+
+    >>> decoded = Decoded(spans=3)
+    >>> decoded.reject("a span without an id"); decoded.reject("a span without an id")
+    >>> decoded.rejected, decoded.message
+    (2, '2 x a span without an id')
+    """
 
     blobs: list[SpanBlob] = field(default_factory=list)
     spans: int = 0
@@ -124,10 +133,14 @@ def split_request(body: bytes, max_spans: int) -> Decoded:
     try:
         envelope = _Envelope.FromString(body)
     except DecodeError as error:
-        raise MalformedPayload(f"the body is not an OTLP trace request: {error}") from None
+        raise MalformedPayload(
+            "the body is not an OTLP trace request: {reason}", reason=error
+        ) from None
     total = sum(len(s.spans) for r in envelope.resource_spans for s in r.scope_spans)
     if total > max_spans:
-        raise PayloadTooLarge(f"{total} spans in one request; send at most {max_spans}")
+        raise PayloadTooLarge(
+            "{count} spans in one request; send at most {most}", count=total, most=max_spans
+        )
     decoded = Decoded(spans=total)
     groups: dict[bytes, _Group] = {}
     for resource in envelope.resource_spans:
@@ -142,10 +155,11 @@ def split_request(body: bytes, max_spans: int) -> Decoded:
                 decoded.own += len(scope.spans)
             for trace_id, part in _of_scope(resource, scope, groups, decoded):
                 groups[trace_id].parts.append(part)
-    if len(decoded.scores.found) > max_spans:
+    if len(decoded.scores.records) > max_spans:
         raise PayloadTooLarge(
-            f"{len(decoded.scores.found)} scores on the spans of one request;"
-            f" send at most {max_spans}"
+            "{count} scores on the spans of one request; send at most {most}",
+            count=len(decoded.scores.records),
+            most=max_spans,
         )
     decoded.blobs = [
         SpanBlob(
@@ -166,7 +180,9 @@ def _check(kind: type[ResourceMessage | ScopeMessage], raw: bytes, what: str) ->
     try:
         kind.FromString(raw)
     except DecodeError as error:
-        raise MalformedPayload(f"the {what} cannot be decoded: {error}") from None
+        raise MalformedPayload(
+            "the {what} cannot be decoded: {reason}", what=what, reason=error
+        ) from None
 
 
 def _note_lost(raw: bytes, decoded: Decoded) -> None:
@@ -251,3 +267,27 @@ def _note(span: SpanMessage, group: _Group) -> bool:
             scored = True
     group.has_root = group.has_root or root
     return scored
+
+
+def decode_traces(body: bytes, *, json: bool, options: IngestOptions) -> Decoded:
+    """The blobs of a request, one per trace, and what had to be rejected.
+
+    Args:
+        body: Without its content encoding.
+        json: OTLP/JSON; else protobuf.
+        options: Limits.
+
+    Raises:
+        MalformedPayload: The body is not such a request.
+        PayloadTooLarge: Too many spans or keys.
+    """
+    if not json:
+        return split_request(body, options.max_spans)
+    # An attribute value nests two JSON levels per level of its own; those are limited per span.
+    value = parse(body or b"{}", max_keys=options.max_keys, max_depth=None)
+    request, reasons = traces_from_json(value, options.max_spans)
+    decoded = split_request(request.SerializeToString(), options.max_spans)
+    decoded.spans += len(reasons)
+    for reason in reasons:
+        decoded.reject(reason)
+    return decoded

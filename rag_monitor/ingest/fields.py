@@ -7,15 +7,27 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeGuard
 
 from rag_monitor.errors import MalformedPayload
-from rag_monitor.ingest.text import clean_text
+from rag_monitor.i18n import Message
+from rag_monitor.ingest.values import clean_text
 
 _FLAGS: Final = {"true": True, "false": False, "1": True, "0": False, "1.0": True, "0.0": False}
 """How tables and programs write it where every cell is a text."""
 
 
-def at_fault(field: str, wanted: str) -> MalformedPayload:
-    """The error for a field that is not `wanted`; carries the field's name besides."""
-    error = MalformedPayload(f"`{field}` must be {wanted}")
+def at_fault(field: str, expected: str, /, **params: object) -> MalformedPayload:
+    """The error for a field that is not as `expected`; carries the field's name besides.
+
+    Args:
+        field: Its name.
+        expected: What it must be.
+        params: Of `expected`, as `Message` takes them.
+    """
+    message = Message(expected, **params)
+    return _malformed("`{field}` must be {expected}", field=field, expected=message)
+
+
+def _malformed(text: str, /, *, field: str, **params: object) -> MalformedPayload:
+    error = MalformedPayload(text, field=field, **params)
     error.field = field
     return error
 
@@ -26,21 +38,32 @@ def is_object(value: object) -> TypeGuard[Mapping[str, Any]]:
 
 
 @dataclass(slots=True)
-class Reader:
+class FieldReader:
     """Reads fields of one object.
 
     Every method returns None for a field that is absent or null, and raises `MalformedPayload` for
     one of the wrong form: the message names the field and says what it must be.
+
+        >>> reader = FieldReader({"name": "faq", "items": -1}, where="hits[0].")
+        >>> reader.text("name"), reader.text("kind")
+        ('faq', None)
+        >>> reader.whole("items")
+        Traceback (most recent call last):
+        rag_monitor.errors.MalformedPayload: `hits[0].items` must be a whole number ...
     """
 
     values: Mapping[str, Any]
     where: str = ""
 
-    def fail(self, name: str, wanted: str) -> MalformedPayload:
-        """The error for a field that is not `wanted`; shows a little of what came."""
+    def fail(self, name: str, expected: str, /, **params: object) -> MalformedPayload:
+        """The error for a field that is not as `expected`, see `at_fault`; shows a little of it."""
         shown = repr(self.values.get(name))
-        shown = clean_text(shown if len(shown) <= 40 else shown[:37] + "...")
-        return at_fault(f"{self.where}{name}", f"{wanted}, not {shown}")
+        return _malformed(
+            "`{field}` must be {expected}, not {shown}",
+            field=f"{self.where}{name}",
+            expected=Message(expected, **params),
+            shown=clean_text(shown if len(shown) <= 40 else shown[:37] + "..."),
+        )
 
     def text(self, name: str) -> str | None:
         """A string; numbers are spelled out."""
@@ -70,7 +93,7 @@ class Reader:
             return float(value)
         if low is None:
             raise self.fail(name, "a number above -1e308 and below 1e308")
-        raise self.fail(name, f"a number of at least {low:g} and below 1e308")
+        raise self.fail(name, "a number of at least {low:g} and below 1e308", low=low)
 
     def whole(self, name: str, low: int = 0) -> int | None:
         """An integer from `low` to 2^63 - 1."""
@@ -80,7 +103,7 @@ class Reader:
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value < 2**63:
-            raise self.fail(name, f"a whole number of at least {low} and below 2^63")
+            raise self.fail(name, "a whole number of at least {low} and below 2^63", low=low)
         return value
 
     def flag(self, name: str) -> bool | None:

@@ -52,7 +52,8 @@ def _zstd_stream() -> _Stream:
     if zstd is None:
         raise UnsupportedMediaType(
             "this server cannot read zstd; send gzip or deflate, or install on the server: "
-            + install_command("server")
+            "{command}",
+            command=install_command("server"),
         )
     options = {zstd.DecompressionParameter.window_log_max: _ZSTD_WINDOW_LOG}
     stream: _Stream = zstd.ZstdDecompressor(options=options)
@@ -85,7 +86,7 @@ def inflate(body: bytes, content_encoding: str | None, limit: int) -> bytes:
         MalformedPayload: The stream is damaged, cut, or is not compressed at all.
     """
     if len(body) > limit:
-        raise PayloadTooLarge(_too_large(limit))
+        raise _too_large(limit)
     encoding = (content_encoding or "").strip().lower()
     if encoding in ("", "identity"):
         return body
@@ -98,7 +99,9 @@ def inflate(body: bytes, content_encoding: str | None, limit: int) -> bytes:
         return _inflate(body, coding, limit)
     except _BROKEN as error:
         raise MalformedPayload(
-            f"the body is not valid {encoding}: {error}; compress it again or drop the header"
+            "the body is not valid {encoding}: {reason}; compress it again or drop the header",
+            encoding=encoding,
+            reason=error,
         ) from error
 
 
@@ -121,7 +124,7 @@ def _inflate(body: bytes, coding: _Coding, limit: int) -> bytes:
             part = stream.decompress(pending, limit + 1 - total)
             total += len(part)
             if total > limit:
-                raise PayloadTooLarge(_too_large(limit))
+                raise _too_large(limit)
             parts.append(part)
             # Less came out than was allowed, so the stream has taken in all that belongs to it.
             pending = stream.unused_data if stream.eof else b""
@@ -134,12 +137,15 @@ def _next_member(members: int, coding: _Coding) -> int:
     if not coding.many:
         raise MalformedPayload("data follows the end of the deflate stream; send one stream")
     if members >= _MAX_MEMBERS:
-        raise MalformedPayload(f"more than {_MAX_MEMBERS} compressed streams in one body; send one")
+        raise MalformedPayload(
+            "more than {most} compressed streams in one body; send one", most=_MAX_MEMBERS
+        )
     return members + 1
 
 
-def _too_large(limit: int) -> str:
-    return (
-        f"the body is larger than {limit} bytes (after decompression); "
-        "send smaller batches, or raise `http.max_body_bytes` of the server"
+def _too_large(limit: int) -> PayloadTooLarge:
+    return PayloadTooLarge(
+        "the body is larger than {most} bytes (after decompression); send smaller batches, or "
+        "raise `http.max_body_bytes` of the server",
+        most=limit,
     )

@@ -10,12 +10,13 @@ nothing else, which `spans.unique_spans` puts together with the span itself.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from google.protobuf.message import DecodeError
-from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope, KeyValue
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, InstrumentationScope, KeyValue
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, LogsData
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, TracesData
@@ -25,6 +26,7 @@ from rag_monitor.domain.ports import BlobFormat, SpanBlob
 from rag_monitor.domain.trace import utc_from_ns
 from rag_monitor.errors import MalformedPayload, PayloadTooLarge
 from rag_monitor.ingest.evaluations import EvaluationRecord, of_event, short_text, source_of
+from rag_monitor.ingest.messages import is_message
 from rag_monitor.ingest.otlp_json import (
     FieldError,
     any_value,
@@ -38,10 +40,11 @@ from rag_monitor.ingest.otlp_json import (
     text,
 )
 from rag_monitor.ingest.spans import read_attributes
+from rag_monitor.ingest.values import members
 
 _NO_TRACE: Final = "an evaluation result names no trace: send it with the trace's id"
 
-_NOTHING_SAID: Final = (
+_EMPTY_SCORE: Final = (
     "an evaluation result has neither a finite value, a label, an explanation nor an error.type"
 )
 
@@ -76,7 +79,9 @@ def logs_from_protobuf(body: bytes, max_records: int) -> DecodedLogs:
     try:
         request = LogsData.FromString(body)
     except DecodeError as error:
-        raise MalformedPayload(f"the body is not an OTLP log request: {error}") from None
+        raise MalformedPayload(
+            "the body is not an OTLP log request: {reason}", reason=error
+        ) from None
     return _decoded(
         [
             (resource.resource, scope.scope, record)
@@ -104,8 +109,8 @@ def logs_from_json(value: object, max_records: int) -> DecodedLogs:
         for scope in objects(resource, "scopeLogs"):
             named = InstrumentationScope()
             fill(named, scope.get("scope"), "scope")
-            found = member(scope, "logRecords")
-            items = [] if found is None else found
+            listed = member(scope, "logRecords")
+            items = [] if listed is None else listed
             if not isinstance(items, list):
                 raise MalformedPayload("`logRecords` must be a list of objects")
             for item in items:
@@ -119,8 +124,10 @@ def logs_from_json(value: object, max_records: int) -> DecodedLogs:
 def _decoded(records: list[_Sourced], reasons: list[str], max_records: int) -> DecodedLogs:
     count = len(records) + len(reasons)
     if count > max_records:
-        raise PayloadTooLarge(f"{count} log records in one request; send at most {max_records}")
-    found: list[EvaluationRecord] = []
+        raise PayloadTooLarge(
+            "{count} log records in one request; send at most {most}", count=count, most=max_records
+        )
+    evaluations: list[EvaluationRecord] = []
     events: list[tuple[Resource, InstrumentationScope, LogRecord, Span.Event]] = []
     own = 0
     for resource, scope, record in records:
@@ -138,12 +145,12 @@ def _decoded(records: list[_Sourced], reasons: list[str], max_records: int) -> D
         elif trace_id is None:
             reasons.append(_NO_TRACE)
         elif (read := _evaluation(record, fields, trace_id, source)) is None:
-            reasons.append(_NOTHING_SAID)
+            reasons.append(_EMPTY_SCORE)
         else:
-            found.append(read)
+            evaluations.append(read)
     return DecodedLogs(
         records=count,
-        evaluations=tuple(found),
+        evaluations=tuple(evaluations),
         own=own,
         messages=len(events),
         blobs=tuple(blobs_of(events)),
@@ -207,10 +214,14 @@ def event_of(record: LogRecord, fields: Mapping[str, object]) -> Span.Event | No
     if not (_is_id(record.trace_id, 16) and _is_id(record.span_id, 8)):
         return None
     name = record.event_name or str(fields.get(semconv.EVENT_NAME) or "")
-    body = {pair.key: pair.value for pair in record.body.kvlist_value.values}
+    written = members(record.body.string_value)
+    body = _pairs(written) or {pair.key: pair.value for pair in record.body.kvlist_value.values}
     if name in semconv.GEN_AI_CONTENT_EVENTS:
-        held = {pair.key: pair.value for pair in record.attributes} | body
-        if record.body.HasField("string_value"):
+        held = {pair.key: pair.value for pair in record.attributes}
+        whole = name == semconv.GEN_AI_DETAILS_EVENT or not written or is_message(written)
+        if body and whole:
+            held |= body
+        elif record.body.WhichOneof("value") in ("string_value", "array_value"):
             held[semconv.GEN_AI_MESSAGE_CONTENT] = record.body
     elif body and body.keys() <= _BODY_MEMBERS.keys():
         name = semconv.GEN_AI_DETAILS_EVENT
@@ -224,17 +235,25 @@ def event_of(record: LogRecord, fields: Mapping[str, object]) -> Span.Event | No
     )
 
 
+def _pairs(written: Mapping[str, object]) -> dict[str, AnyValue]:
+    """The members of a body that is JSON in a text."""
+    return {
+        key: AnyValue(string_value=value if isinstance(value, str) else json.dumps(value))
+        for key, value in written.items()
+    }
+
+
 def _is_id(raw: bytes, size: int) -> bool:
     return len(raw) == size and any(raw)
 
 
 def blobs_of(
-    found: Iterable[tuple[Resource, InstrumentationScope, LogRecord, Span.Event]],
+    sourced: Iterable[tuple[Resource, InstrumentationScope, LogRecord, Span.Event]],
 ) -> list[SpanBlob]:
     """The events as one blob per trace."""
     traces: dict[bytes, TracesData] = {}
     counts: dict[bytes, int] = {}
-    for resource, scope, record, event in found:
+    for resource, scope, record, event in sourced:
         data = traces.setdefault(record.trace_id, TracesData())
         counts[record.trace_id] = counts.get(record.trace_id, 0) + 1
         scoped = data.resource_spans.add(resource=resource).scope_spans.add(scope=scope)

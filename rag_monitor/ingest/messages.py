@@ -13,7 +13,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from rag_monitor.ingest.message_parts import calls_tool, is_part, is_text_part, joined
+from rag_monitor.ingest.message_parts import (
+    answer_of,
+    calls_tool,
+    is_part,
+    is_text_part,
+    joined,
+    question_of,
+)
 from rag_monitor.ingest.reprs import is_printed_object
 from rag_monitor.ingest.values import is_structure, opened, present, structured, whole
 
@@ -66,6 +73,13 @@ _WITHIN: Final = ("parts", "content", "blocks", "message")
 _BESIDE_ROLE: Final = frozenset({*_CONTENTS, "refusal", "tool_calls", "toolCalls"})
 """One of them stands beside a role, or it is the role of something else."""
 
+_SAYING: Final = frozenset({"content", "message", "parts", "tool_calls", "refusal", "contents"})
+_FIELDS: Final = _SAYING | frozenset(
+    {"role", "index", "finish_reason", "finishReason", "id", "name", "type", "tool_call_id",
+     "annotations", "metadata", "function_call", "audio", "reasoning_content"}
+)  # fmt: skip
+"""Fields of a message, or of a choice around one."""
+
 _INSTRUCTIONS: Final = (
     "system", "system_instruction", "systemInstruction", "instructions", "preamble",
 )  # fmt: skip
@@ -85,9 +99,9 @@ _REPLY_TEXTS: Final = (
 def speaker_of(name: object) -> Speaker | None:
     """Whose role that is: `user`, `HumanMessage`, `ChatRole.USER` or `<Role.USER: 'user'>`."""
     for word in _WORD.findall(str(name).lower()):
-        found = _SPEAKERS.get(_CLASS_ENDING.sub("", word))
-        if found is not None:
-            return found
+        speaker = _SPEAKERS.get(_CLASS_ENDING.sub("", word))
+        if speaker is not None:
+            return speaker
     return None
 
 
@@ -104,6 +118,23 @@ def role_name(message: Mapping[str, Any]) -> str | None:
         return kind if speaker_of(kind) is not None else None
     sender = message.get("from")
     return sender if isinstance(sender, str) and "value" in message else None
+
+
+def is_message(written: Mapping[str, Any]) -> bool:
+    """Whether that is a message, or a choice around one, and no object that somebody writes of."""
+    if role_name(written) is not None:
+        return True
+    if written.keys() <= _FIELDS and not _SAYING.isdisjoint(written):
+        return True
+    inner = structured(written.get("message"))
+    return isinstance(inner, Mapping) and is_message(inner)
+
+
+def is_pair(item: object) -> bool:
+    """Whether that is a message as a role and its text, such as `["user", "How long?"]`."""
+    if not isinstance(item, list) or len(item) != 2 or not all(isinstance(x, str) for x in item):
+        return False
+    return item[0].lower() in _SPEAKERS
 
 
 def message_of(written: Mapping[str, Any], role: str) -> Message:
@@ -146,21 +177,25 @@ def text_in(content: object) -> str | None:
 
 def _spoken(text: str) -> str | None:
     """The text, or None where it is none: nobody says what a language prints of its objects."""
-    found = present(text)
-    return None if found is None or is_printed_object(found) else found
+    spoken = present(text)
+    return None if spoken is None or is_printed_object(spoken) else spoken
 
 
 def messages_in(value: object, speaker: Speaker) -> list[Message]:
     """The messages of a request or a reply of a model, in order.
 
+        >>> sent = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why?"}]
+        >>> [(message.speaker.value, message.text) for message in messages_in(sent, Speaker.USER)]
+        [('system', 'Be brief.'), ('user', 'Why?')]
+
     Args:
         value: The list, the whole request or reply of an API, or one message.
         speaker: Whose text it is where nobody says so: `USER` in a request, `ASSISTANT` in a reply.
     """
-    found = opened(value)
-    if isinstance(found, str) and is_structure(found):
+    content = opened(value)
+    if isinstance(content, str) and is_structure(content):
         return []  # broken
-    return list(_messages(found, speaker, 0))
+    return list(_messages(content, speaker, 0))
 
 
 def _messages(value: object, speaker: Speaker, depth: int) -> Iterator[Message]:
@@ -179,7 +214,10 @@ def _messages(value: object, speaker: Speaker, depth: int) -> Iterator[Message]:
             yield Message(speaker, _spoken(joined(value)), any(map(calls_tool, value)))
             return
         for item in _by_index(value):
-            yield from _messages(item, speaker, depth + 1)
+            if is_pair(item):
+                yield Message(_SPEAKERS[item[0].lower()], text_in(item[1]))
+            else:
+                yield from _messages(item, speaker, depth + 1)
 
 
 def _is_plain_part(item: Any) -> bool:
@@ -231,9 +269,10 @@ def _of_call(value: Mapping[str, Any], speaker: Speaker, depth: int) -> Iterator
             break
 
 
-def asked_in(messages: Sequence[Message]) -> tuple[str, ...]:
+def user_messages_in(messages: Sequence[Message]) -> tuple[str, ...]:
     """What the user said, in order."""
-    return tuple(m.text for m in messages if m.speaker is Speaker.USER and m.text is not None)
+    texts = (m.text for m in messages if m.speaker is Speaker.USER and m.text is not None)
+    return tuple(question for text in texts if (question := question_of(text)) is not None)
 
 
 def instructed_in(messages: Sequence[Message]) -> str | None:
@@ -254,7 +293,7 @@ def reply_in(messages: Sequence[Message]) -> str | None:
         if message.calls_tool or message.speaker not in (Speaker.ASSISTANT, None):
             begin = place + 1
     for part in (messages[begin:], messages[::-1]):
-        said = [m for m in part if m.speaker is Speaker.ASSISTANT and m.text is not None]
-        if said:
-            return next((m for m in said if not m.piece), said[0]).text
+        replies = [m for m in part if m.speaker is Speaker.ASSISTANT and m.text is not None]
+        if replies:
+            return answer_of(next((m for m in replies if not m.piece), replies[0]).text or "")
     return None

@@ -20,7 +20,7 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ScopeSpans, Span, Status, TracesData
 
 from rag_monitor.errors import MalformedPayload, PayloadTooLarge
-from rag_monitor.ingest.text import clean_text
+from rag_monitor.ingest.values import clean_text
 
 _MAX_DEPTH: Final = 64
 _UINT32: Final = 2**32 - 1
@@ -60,7 +60,9 @@ def traces_from_json(value: object, max_spans: int) -> tuple[TracesData, list[st
                 raise MalformedPayload("`spans` must be a list of objects")
             count += len(spans)
             if count > max_spans:
-                raise PayloadTooLarge(f"more than {max_spans} spans in one request; send fewer")
+                raise PayloadTooLarge(
+                    "more than {most} spans in one request; send fewer", most=max_spans
+                )
             reasons.extend(_add_spans(target, spans))
     return request, reasons
 
@@ -76,14 +78,14 @@ def _add_spans(target: ScopeSpans, spans: list[object]) -> Iterator[str]:
 def envelope(value: object, name: str) -> dict[str, Any]:
     """The request object."""
     if not isinstance(value, dict):
-        raise MalformedPayload(f"an OTLP request is a JSON object with `{name}`")
+        raise MalformedPayload("an OTLP request is a JSON object with `{name}`", name=name)
     return value
 
 
 def member(value: Mapping[str, Any], name: str) -> Any:
     """A field by its JSON name, else by its name in the .proto file."""
-    found = value.get(name)
-    return value.get(_proto_name(name)) if found is None else found
+    field = value.get(name)
+    return value.get(_proto_name(name)) if field is None else field
 
 
 @cache
@@ -93,10 +95,10 @@ def _proto_name(name: str) -> str:
 
 def objects(value: dict[str, Any], name: str) -> Iterator[dict[str, Any]]:
     """The objects of a repeated field."""
-    found = member(value, name)
-    items = [] if found is None else found
+    listed = member(value, name)
+    items = [] if listed is None else listed
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
-        raise MalformedPayload(f"`{name}` must be a list of objects")
+        raise MalformedPayload("`{name}` must be a list of objects", name=name)
     yield from items
 
 
@@ -105,14 +107,14 @@ def fill(target: Resource | InstrumentationScope, value: object, what: str) -> N
     if value is None:
         return
     if not isinstance(value, dict):
-        raise MalformedPayload(f"`{what}` must be an object")
+        raise MalformedPayload("`{what}` must be an object", what=what)
     try:
         target.attributes.extend(attributes(value))
         if isinstance(target, InstrumentationScope):
             target.name = text(value.get("name") or "", "scope.name")
             target.version = text(value.get("version") or "", "scope.version")
     except FieldError as error:
-        raise MalformedPayload(f"`{what}`: {error}") from None
+        raise MalformedPayload("`{what}`: {reason}", what=what, reason=error) from None
 
 
 def span_from_json(value: object) -> Span:
@@ -167,8 +169,8 @@ def _event(value: dict[str, Any]) -> Span.Event:
 
 def nanoseconds(value: Mapping[str, Any], name: str) -> int:
     """A moment since 1970; 0 where it is not said."""
-    found = member(value, name)
-    return 0 if found is None else integer(found, name, 0, _UINT64)
+    moment = member(value, name)
+    return 0 if moment is None else integer(moment, name, 0, _UINT64)
 
 
 def _enum(value: object, name: str, names: Any) -> Any:
@@ -242,10 +244,10 @@ def _double(value: object) -> AnyValue:
 
 
 def _bytes(value: object) -> AnyValue:
-    found = _from_base64(value)
-    if found is None:
+    raw = _from_base64(value)
+    if raw is None:
         raise FieldError("bytesValue is not a base64 string")
-    return AnyValue(bytes_value=found)
+    return AnyValue(bytes_value=raw)
 
 
 def _from_base64(value: object) -> bytes | None:
@@ -267,17 +269,17 @@ def _members(value: object) -> list[Any]:
 
 
 def _array(value: object, depth: int) -> AnyValue:
-    found = AnyValue()
-    found.array_value.SetInParent()
-    found.array_value.values.extend(any_value(v, depth + 1) for v in _members(value))
-    return found
+    result = AnyValue()
+    result.array_value.SetInParent()
+    result.array_value.values.extend(any_value(v, depth + 1) for v in _members(value))
+    return result
 
 
 def _kvlist(value: object, depth: int) -> AnyValue:
-    found = AnyValue()
-    found.kvlist_value.SetInParent()
-    found.kvlist_value.values.extend(_key_value(v, depth + 1) for v in _members(value))
-    return found
+    result = AnyValue()
+    result.kvlist_value.SetInParent()
+    result.kvlist_value.values.extend(_key_value(v, depth + 1) for v in _members(value))
+    return result
 
 
 def _string(value: object) -> AnyValue:
@@ -334,13 +336,13 @@ def binary_id(value: object, name: str, size: int, *, zero: bool = False) -> byt
 
     The length tells which: hex digits are base64 digits, too.
     """
-    found = None
+    raw = None
     if isinstance(value, str) and len(value) == 2 * size:
-        found = _from_hex(value)
+        raw = _from_hex(value)
     elif isinstance(value, str) and len(value) == 4 * -(-size // 3):
-        found = _from_base64(value)
-    if found is not None and len(found) == size and (zero or any(found)):
-        return found
+        raw = _from_base64(value)
+    if raw is not None and len(raw) == size and (zero or any(raw)):
+        return raw
     raise FieldError(f"{name} is not {2 * size} hex digits or {size} bytes in base64, or all zero")
 
 

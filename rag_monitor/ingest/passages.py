@@ -14,16 +14,26 @@ from typing import Any, Final
 from rag_monitor.domain.trace import RetrievedDocument
 from rag_monitor.ingest.documents import DISTANCE, ranked
 from rag_monitor.ingest.reprs import is_printed_object
-from rag_monitor.ingest.values import known, members, present, printed, real, structured, whole
+from rag_monitor.ingest.values import (
+    members,
+    present,
+    present_name,
+    printed,
+    real,
+    structured,
+    whole,
+)
 
 _DEPTH: Final = 6
 _LISTS: Final = (
     "documents", "results", "result", "nodes", "source_nodes", "chunks", "contexts", "passages",
     "matches", "hits", "points", "objects", "records", "retrievalResults", "retrieval_results",
     "response", "docs", "children", "value", "items", "source_documents", "retrieved_documents",
-    "root", "data", "Get", "output", "outputs",
+    "root", "data", "Get", "edges", "output", "outputs", "vectors",
 )  # fmt: skip
 """Members that hold the list, or an object that holds it."""
+_MAPS: Final = ("vectors", "documents", "docs")
+"""Members that hold passages by their ids."""
 _COLUMNS: Final = {
     "id": "id", "ids": "id", "text": "document", "texts": "document", "content": "document",
     "page_content": "document", "document": "document", "documents": "document",
@@ -41,16 +51,24 @@ _STORES: Final = frozenset({"payload", "_source", "fields", "entity", "propertie
 _METADATA: Final = ("metadata", "meta", "meta_data", "doc_metadata", "metadata_")
 _TEXTS: Final = (
     "content", "page_content", "pageContent", "text", "document", "chunk", "passage", "body",
-    "slice", "chunk_text", "chunk_content", "content_with_weight", "long_text", "snippet",
-    "paragraph", "answer",
+    "slice", "chunk_text", "chunk_content", "content_with_weight", "long_text", "documentExcerpt",
+    "extractive_segments", "extractiveSegments", "extractive_answers", "extractiveAnswers",
+    "snippet", "snippets", "paragraph", "memory", "fact", "answer", "data", "output",
 )  # fmt: skip
-_METADATA_TEXTS: Final = ("text", "page_content", "chunk_text", "content", "chunk", "passage",
-                          "document")  # fmt: skip
+_PART_TEXTS: Final = ("text", "Text", "content", "snippet")
+"""What holds the text of a part of a text."""
+_PAIRS: Final = (("content", "answer"), ("question", "answer"), ("q", "a"))
+"""Fields of a question that is kept with its answer: both are the passage."""
+_METADATA_TEXTS: Final = (
+    "text", "page_content", "chunk_text", "content", "chunk", "passage", "document",
+    "AMAZON_BEDROCK_TEXT", "AMAZON_BEDROCK_TEXT_CHUNK",
+)  # fmt: skip
 _NODE: Final = "_node_content"
 """JSON of a node in the payload of a vector database, where LlamaIndex put it."""
 _PASSAGE_IDS: Final = ("chunk_id", "segment_id", "node_id", "doc_id", "document_id", "documentId")
 """What names a passage before what names the document that it is a part of."""
-_IDS: Final = ("id", "id_", "_id", "uuid", "point_id", "objectID", "pk", *_PASSAGE_IDS)
+_IDS: Final = ("id", "id_", "_id", "uuid", "point_id", "objectID", "pk", *_PASSAGE_IDS, "key",
+               "file_id")  # fmt: skip
 _METADATA_IDS: Final = (*_PASSAGE_IDS, "_id")
 _SCORES: Final = (
     "score", "relevance_score", "relevanceScore", "similarity", "similarity_score", "_score",
@@ -69,6 +87,7 @@ _BASES: Final = (
 )  # fmt: skip
 _PLACES: Final = ("index", "corpus_id", "document_index", "doc_index", "original_index", "idx")
 _PREFIX: Final = "document."
+_MOST_MEMBERS: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +116,8 @@ def ranking_in(value: object) -> tuple[Place, ...] | None:
     if not items:
         return None
     places = [_place(structured(item)) for item in items]
-    found = tuple(place for place in places if place is not None)
-    return found if len(found) == len(places) else None
+    ranking = tuple(place for place in places if place is not None)
+    return ranking if len(ranking) == len(places) else None
 
 
 def _place(item: object) -> Place | None:
@@ -110,10 +129,15 @@ def _place(item: object) -> Place | None:
 
 
 def _plain(item: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The fields by their names, also where each is called `document.…`."""
-    if not any(key.startswith(_PREFIX) for key in item):
+    """The fields by their names, also where each is called `document.…` or has a capital letter."""
+    if not any(key.startswith(_PREFIX) or key[:1].isupper() for key in item):
         return item
-    return {key.removeprefix(_PREFIX): value for key, value in item.items()}
+    return {_plain_name(key): value for key, value in item.items()}
+
+
+def _plain_name(key: str) -> str:
+    name = key.removeprefix(_PREFIX)
+    return name if name.isupper() or name[1:2].isupper() else name[:1].lower() + name[1:]
 
 
 def _is_blank(document: RetrievedDocument) -> bool:
@@ -123,24 +147,67 @@ def _is_blank(document: RetrievedDocument) -> bool:
 def _list_in(value: object, depth: int) -> Sequence[Any] | None:
     value = printed(value)
     if isinstance(value, list):
-        return _flat(value)
+        return _flat(value, depth)
     if not isinstance(value, Mapping) or depth > _DEPTH:
         return None
+    value = _plain(value)
     columns = _in_columns(value)
     if columns is not None:
         return columns
+    empty: Sequence[Any] | None = None
     for key in _LISTS:
-        if key in value and (found := _list_in(value[key], depth + 1)) is not None:
-            return found
+        items = _list_in(value[key], depth + 1) if key in value else None
+        if items:
+            return items
+        empty = items if empty is None else empty
+    for key in _MAPS:
+        if (items := _by_id(structured(value.get(key)))) is not None:
+            return items
+    return _below(value, depth) if empty is None else empty
+
+
+def _by_id(value: object) -> list[dict[str, Any]] | None:
+    """Passages that an object holds by their ids."""
+    items = list(value.items()) if isinstance(value, Mapping) else []
+    if not items or not all(isinstance(item, Mapping) for _, item in items):
+        return None
+    passages = [{"id": name, **item} for name, item in items]
+    return passages if all(map(_has_text, passages)) else None
+
+
+def _below(value: Mapping[str, Any], depth: int) -> Sequence[Any] | None:
+    """The lists under members of other names: those with texts, of each in turn.
+
+    Such a name is that of a component, of a class of Weaviate's or of a field of a GraphQL schema.
+    """
     inner = [item for item in map(printed, value.values()) if isinstance(item, (Mapping, list))]
-    # A component's name, or a class's of Weaviate's: the only member, whatever it is called.
-    return _list_in(inner[0], depth + 1) if len(inner) == len(value) == 1 else None
+    if len(inner) == len(value) == 1:
+        return _list_in(inner[0], depth + 1)
+    lists = (_list_in(item, depth + 1) for item in inner[:_MOST_MEMBERS])
+    with_texts = [items for items in lists if items and all(map(_has_text, items))]
+    return [item for items in with_texts for item in items] or None
 
 
-def _flat(items: list[Any]) -> list[Any]:
+def _has_text(item: object) -> bool:
+    """Whether it is an object with the text of a passage."""
+    item = structured(item)
+    return isinstance(item, Mapping) and document_of(item).content is not None
+
+
+def _flat(items: list[Any], depth: int) -> list[Any]:
     """The hits of several queries in one list; `[document, score]` is a document."""
     if items and all(isinstance(item, list) and not _is_pair(item) for item in items):
         return [hit for item in items for hit in item]
+    if (
+        items
+        and depth <= _DEPTH
+        and not any(isinstance(item, str) or _has_text(item) for item in items)
+    ):
+        replies = [
+            _list_in(item, depth + 1) if isinstance(item, Mapping) else None for item in items
+        ]
+        if all(reply is not None for reply in replies):
+            return [hit for reply in replies for hit in reply or ()]
     return items
 
 
@@ -210,31 +277,42 @@ def _layers(item: Mapping[str, Any], depth: int) -> Iterator[Mapping[str, Any]]:
     for key in _HOLDERS:
         inner = structured(item[key]) if key in item else None
         if isinstance(inner, Mapping) and depth < 3:
-            yield from _layers(inner, depth + 1)
+            yield from _layers(_plain(inner), depth + 1)
 
 
 def _metadata(layers: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    found: dict[str, Any] = {}
+    metadata: dict[str, Any] = {}
     for layer in reversed(layers):
         for key in _STORES & layer.keys():
             store = members(layer[key])
-            found |= {k: v for k, v in store.items() if k not in (*_TEXTS, *_METADATA, *_HOLDERS)}
+            metadata |= {
+                k: v for k, v in store.items() if k not in (*_TEXTS, *_METADATA, *_HOLDERS)
+            }
     for layer in reversed(layers):
         for key in reversed(_METADATA):
-            found |= members(layer[key]) if key in layer else {}
-    return found
+            metadata |= members(layer[key]) if key in layer else {}
+    return metadata
 
 
 def _content(layers: Sequence[Mapping[str, Any]], metadata: Mapping[str, Any]) -> str | None:
     for layer in layers:
-        if (found := _text_under(layer, _TEXTS)) is not None:
-            return found
-    if (found := _text_under(metadata, _METADATA_TEXTS)) is not None:
-        return found
+        if (text := _pair(layer) or _text_under(layer, _TEXTS)) is not None:
+            return text
+    if (text := _text_under(metadata, _METADATA_TEXTS)) is not None:
+        return text
     node = members(metadata.get(_NODE))
-    if (found := _text_under(node, _TEXTS)) is not None:
-        return found
+    if (text := _text_under(node, _TEXTS)) is not None:
+        return text
     return _only_text(metadata) if any(_STORES & layer.keys() for layer in layers) else None
+
+
+def _pair(fields: Mapping[str, Any]) -> str | None:
+    """A question and its answer, as knowledge bases of such pairs keep them."""
+    for question, answer in _PAIRS:
+        texts = [fields.get(question), fields.get(answer)]
+        if all(isinstance(text, str) and _text(text) is not None for text in texts):
+            return "\n".join(map(str, texts))
+    return _text_under(fields, ("q",)) if "a" in fields else None
 
 
 def _text_under(fields: Mapping[str, Any], keys: Iterable[str]) -> str | None:
@@ -248,11 +326,17 @@ def _text_under(fields: Mapping[str, Any], keys: Iterable[str]) -> str | None:
                 return text
             continue
         parts = value if isinstance(value, list) else [value]
-        texts = [part.get("text") if isinstance(part, Mapping) else part for part in parts]
-        found = [text for text in texts if isinstance(text, str) and _text(text) is not None]
-        if found:  # so Bedrock, OpenAI's searches and Elasticsearch's fields have it
-            return "\n".join(found)
+        texts = [_part_text(part) if isinstance(part, Mapping) else part for part in parts]
+        present_texts = [
+            text for text in texts if isinstance(text, str) and _text(text) is not None
+        ]
+        if present_texts:  # so Bedrock, OpenAI's searches and Elasticsearch's fields have it
+            return "\n".join(present_texts)
     return None
+
+
+def _part_text(part: Mapping[str, Any]) -> object:
+    return next((part[key] for key in _PART_TEXTS if key in part), None)
 
 
 def _text(value: str) -> str | None:
@@ -282,7 +366,7 @@ def _first_name(layers: Iterable[Mapping[str, Any]], keys: Iterable[str]) -> str
             value = structured(fields[key]) if key in fields else None
             if isinstance(value, int) and not isinstance(value, bool):
                 return str(value)
-            name = known(value)
+            name = present_name(value)
             if name is not None:
                 return name
     return None

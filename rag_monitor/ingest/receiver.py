@@ -28,11 +28,11 @@ from rag_monitor.errors import (
     StoreUnavailable,
     UnsupportedMediaType,
 )
+from rag_monitor.ingest.envelope import Decoded, decode_traces
 from rag_monitor.ingest.evaluations import EvaluationRecord
 from rag_monitor.ingest.inflate import inflate
 from rag_monitor.ingest.logs import DecodedLogs, logs_from_json, logs_from_protobuf
 from rag_monitor.ingest.options import IngestOptions
-from rag_monitor.ingest.otlp import Decoded, decode_traces
 from rag_monitor.ingest.replies import (
     JSON,
     PROTOBUF,
@@ -45,7 +45,7 @@ from rag_monitor.ingest.replies import (
 )
 from rag_monitor.ingest.rows import decode_rows
 from rag_monitor.ingest.strict_json import parse
-from rag_monitor.own_traces import INGEST, OwnTraces
+from rag_monitor.self_tracing import INGEST, SelfTracing
 
 _log: Final = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ class Receiver:
         options: IngestOptions | None = None,
         clock: Clock | None = None,
         reported: ReportedScoreSink | None = None,
-        own: OwnTraces | None = None,
+        own: SelfTracing | None = None,
     ) -> None:
         self._sink = sink
         self._options = options or IngestOptions()
@@ -110,7 +110,7 @@ class Receiver:
                 )
                 if decoded.blobs:
                     await self._write(project, decoded.blobs, bulk)
-                await self._keep(project, decoded.scores.found)
+                await self._keep(project, decoded.scores.records)
         except Exception as error:  # noqa: BLE001 - counted and logged by _refuse; never a 500
             self._note(began, len(body), decoded, error)
             return self._refuse(error, encoding)
@@ -231,7 +231,7 @@ class Receiver:
                 await asyncio.wait_for(keeping, _KEPT_WITHIN_S)
             except TimeoutError:
                 raise StoreUnavailable(
-                    f"scores were not stored within {_KEPT_WITHIN_S:g} s; try again"
+                    "scores were not stored within {seconds:g} s; try again", seconds=_KEPT_WITHIN_S
                 ) from None
 
     def _traces(self, encoding: str | None, content_encoding: str | None, body: bytes) -> Decoded:
@@ -249,7 +249,9 @@ class Receiver:
     def _content(self, encoding: str | None, content_encoding: str | None, body: bytes) -> bytes:
         if encoding is None:
             raise UnsupportedMediaType(
-                f"the content type is not one this endpoint reads; send {PROTOBUF} or {JSON}"
+                "the content type is not one this endpoint reads; send {protobuf} or {json}",
+                protobuf=PROTOBUF,
+                json=JSON,
             )
         return inflate(body, content_encoding, self._options.max_bytes)
 
@@ -263,7 +265,7 @@ class Receiver:
         if self._own is None or decoded is None or decoded.own >= decoded.spans:
             return
         if self._own.draws_ingest():
-            self._own.note(INGEST, began, {"bytes": size, "spans": decoded.spans}, error)
+            self._own.record(INGEST, began, {"bytes": size, "spans": decoded.spans}, error)
 
     def _refuse(self, error: Exception, encoding: str | None) -> OtlpReply:
         if not isinstance(error, (IngestError, StoreDamaged, StoreUnavailable)):

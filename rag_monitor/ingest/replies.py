@@ -99,12 +99,12 @@ def success(
 
 def refusal_reason(error: Exception) -> str:
     """The word a refusal is counted under; from a fixed list."""
-    return _found(error)[2]
+    return _status_of(error)[2]
 
 
 def refusal(error: Exception, encoding: str | None, retry_after_s: int) -> OtlpReply:
     """The answer for a request that was not taken: a `google.rpc.Status`."""
-    status, code, _ = _found(error)
+    status, code, _ = _status_of(error)
     message = _message(error)
     headers = {"Retry-After": str(retry_after_s)} if status == 503 else {}
     if encoding == PROTOBUF:
@@ -123,8 +123,8 @@ def _message(error: Exception) -> str:
     return str(error) if isinstance(error, RagMonitorError) else "not taken; try again"
 
 
-def _found(error: Exception) -> tuple[int, int, str]:
-    for kind, found in _STATUS.items():
+def _status_of(error: Exception) -> tuple[int, int, str]:
+    for kind, status in _STATUS.items():
         if isinstance(error, kind):
-            return found
+            return status
     return _PASSING

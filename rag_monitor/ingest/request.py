@@ -18,9 +18,11 @@ from rag_monitor.domain.trace import RetrievedDocument
 from rag_monitor.ingest.assembly import Assembly
 from rag_monitor.ingest.calls import SpanCall
 from rag_monitor.ingest.content import plain_text
+from rag_monitor.ingest.content import request_of as input_of
+from rag_monitor.ingest.conventions.base import NOT_ANSWERING, REQUEST_ROLES, Role
 from rag_monitor.ingest.conventions.reading import ask, speakers
-from rag_monitor.ingest.conventions.roles import NOT_ANSWERING, REQUEST_ROLES, Role
-from rag_monitor.ingest.facts import Search, failure_of
+from rag_monitor.ingest.span_facts import Search, failure_of
+from rag_monitor.language.normalise import to_simplified
 
 _TOOLS: Final = frozenset({Role.TOOL})
 _STEPS: Final = frozenset({Role.TOOL, Role.LLM})
@@ -37,23 +39,40 @@ _SIDE_TASK: Final = re.compile(
     r"\btitles?\b.{0,60}\b(?:conversation|chat|thread|session|dialog)"
     r"|\b(?:name|label|headline)\b.{0,20}\b(?:conversation|chat|thread|session)"
     r"|\b(?:generate|create|write|produce|suggest|give|make)\b.{0,30}\btitle"
+    r"|\btags?\b.{0,60}\b(?:conversation|chat)"
     r"|\bclassif(?:y|ier|ication)|\broute(?:r|s|d)?\b|\brouting\b|\bintent\b"
-    r"|\b(?:rewrite|rephrase|reformulate|condense)\b.{0,60}\b(?:question|query|input)"
+    r"|\b(?:determine|decide) (?:if|whether) (?:the|a|this) (?:question|query|user|message|input)"
+    r"|\bwhich (?:tool|agent|index|knowledge base)\b"
+    r"|\b(?:rewrite|rephrase|reformulate|condense|translate)\b.{0,60}\b(?:question|query|input)"
+    r"|\b(?:version|variant)s? of\b.{0,40}\b(?:question|query)|\bsub-?(?:question|querie)s\b"
+    r"|\bextract\b.{0,30}\bkey ?(?:word|term|phrase)s"
     r"|\bsummari[sz]e\b.{0,40}\b(?:conversation|chat|history|dialog)"
-    r"|standalone question|search quer(?:y|ies)|follow-?up questions?|\bmoderat|jailbreak"
-    r"|prompt injection|\b(?:grade|rate|score|judge)\b.{0,60}\b(?:answer|relevan|document|response)"
-    r"|(?:生成|起|取|拟).{0,10}(?:标题|名字)|意图|路由|分类|改写|重写|是否相关|打分|追问",
+    r"|standalone question|search quer(?:y|ies)|follow[- ]?up (?:question|input)|\bmoderat"
+    r"|jailbreak|prompt injection"
+    r"|\b(?:grade|rate|score|judge)\b.{0,60}\b(?:answer|relevan|document|response)",
     re.IGNORECASE | re.DOTALL,
 )
-"""In the beginning of what a model is told to do."""
-_TOLD: Final = 300
+_CHINESE_SIDE_TASK: Final = re.compile(
+    r"(?:生成|产生|起|取|拟|写|给出|提炼|概括|总结|归纳|创建)[^。；\n回答]{0,12}(?:标题|题目|名字|名称|主题|话题)"
+    r"|(?:对话|会话|聊天)[^。；\n]{0,6}(?:标题|主题|名称|命名)|标题[^。；\n]{0,4}(?:生成|助手|专家)"
+    r"|(?:总结|概括|归纳|摘要|压缩|浓缩)[^。；\n回答]{0,12}(?:对话|会话|聊天|历史)"
+    r"|(?:对话|会话|聊天|历史)[^。；\n回答]{0,6}(?:做|作|进行|压缩|写|生成)[^。；\n回答]{0,8}(?:总结|概括|归纳|摘要)"
+    r"|(?:判断|识别|分析|确定)[^。；\n]{0,12}意图|意图(?:识别|分类|判断)"
+    r"|路由|分类|改写|重写|是否相关|(?:给|对|为)[^。；\n]{0,12}(?:打分|评分)|追问|假设性?文档|子问题"
+    r"|(?:判断|识别|确定|选择|选出)[^。；\n]{0,16}(?:类别|类型|哪一?类|安全|合规|是否需要|知识库|工具)"
+    r"|(?:提取|抽取|生成|列出)[^。；\n回答]{0,12}(?:关键词|关键字|检索词|搜索词|查询词|标签)"
+    r"|(?:问题|查询)[^。；\n回答]{0,4}翻译|翻译[^。；\n回答]{0,6}(?:问题|查询)"
+    r"|(?:推荐|建议)[^。；\n回答]{0,8}问题|(?:可能|会|想)(?:继续|接着)[^。；\n]{0,4}问"
+)
+"""In the beginning of what a model is told to do; the latter in simplified characters."""
+_MOST_INSTRUCTIONS: Final = 300
 """Characters of instructions that are looked at."""
 _LONGEST: Final = 1_000
 """Characters of a message that may be a person's where a retriever had another query."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class SourcedText:
     """A text, and where it was found."""
 
     text: str | None = None
@@ -76,8 +95,8 @@ class _Unit:
 class Request:
     """Question and answer of a trace, and the call that wrote the answer."""
 
-    question: Found
-    answer: Found
+    question: SourcedText
+    answer: SourcedText
     call: SpanCall | None
 
 
@@ -121,7 +140,7 @@ class _Finder:
         outside_tools = [i for i in answering if not assembly.is_well_inside(i[0], _TOOLS)]
         self._answering = outside_tools or answering
         self._calls = calls
-        self._said = {text for _, call in calls for text in call.asked}
+        self._user_messages = {text for _, call in calls for text in call.user_messages}
         self._outer = (*assembly.below, *assembly.beside)
         self._beside = {span.span_id for span in assembly.beside}
         self._requests = {s.span_id: s for s in self._outer if self._may_be_request(s)}
@@ -153,16 +172,16 @@ class _Finder:
     def _units(self) -> Iterator[_Unit]:
         """Outermost requests that say an answer, and calls that are in none of them."""
         covered: dict[str, str] = {}
-        found: dict[str, tuple[Span, str]] = {}
+        answered: dict[str, tuple[Span, str]] = {}
         for span in self._outer:
             above = covered.get(span.parent_span_id or "")
             if above is not None:
                 covered[span.span_id] = above
             elif span.span_id in self._requests and (text := self._answer_of(span)) is not None:
                 covered[span.span_id] = span.span_id
-                found[span.span_id] = (span, text)
+                answered[span.span_id] = (span, text)
         searched = {covered.get(search.span.span_id) for search in self._searches}
-        for span_id, (span, text) in found.items():
+        for span_id, (span, text) in answered.items():
             calls = [item for item in self._answering if covered.get(item[0].span_id) == span_id]
             yield _Unit(span, text, calls, span_id in searched)
         yield from _call_units(item for item in self._answering if item[0].span_id not in covered)
@@ -187,29 +206,29 @@ class _Finder:
 
     def _saw_passages(self, item: SpanCall) -> bool:
         call = item[1]
-        prompts = [*call.asked, call.system or ""]
+        prompts = [*call.user_messages, call.system or ""]
         return any(text in prompt for text in self._texts for prompt in prompts)
 
-    def answer(self, chosen: _Unit | None, final: str | None) -> Found:
+    def answer(self, chosen: _Unit | None, final: str | None) -> SourcedText:
         """The answer.
 
         Only from a request itself or from a model call. A chain inside would also have an output,
         but on a failed request that is what was passed through, not what the user saw.
         """
         if chosen is not None and chosen.span.span_id in self._requests:
-            return Found(text=chosen.answer, source="root")
+            return SourcedText(text=chosen.answer, source="root")
         if failure_of(self._assembly.root) is not None:
-            return Found()
+            return SourcedText()
         if final is not None:
-            return Found(text=final, source="tool")
+            return SourcedText(text=final, source="tool")
         if chosen is None:
             chosen = self._best(_call_units(self._answering))
         if chosen is not None:
-            return Found(text=chosen.answer, source="llm")
+            return SourcedText(text=chosen.answer, source="llm")
         inner = self._best(self._units())
         if inner is None or failure_of(inner.span) is not None:
-            return Found()
-        return Found(text=inner.answer, source="outer")
+            return SourcedText()
+        return SourcedText(text=inner.answer, source="outer")
 
     def call(self, answer: str | None, chosen: _Unit | None) -> SpanCall | None:
         """The call that wrote the answer: whose text it is, else the likeliest in what answered."""
@@ -225,7 +244,7 @@ class _Finder:
 
     # --- what was asked ---
 
-    def question(self, chosen: _Unit | None, call: SpanCall | None) -> Found:
+    def question(self, chosen: _Unit | None, call: SpanCall | None) -> SourcedText:
         """The question, looked for from the outside in.
 
         The root, what answered, other requests inside, the retriever's query, the model call.
@@ -237,13 +256,13 @@ class _Finder:
         others = [span for span in self._requests.values() if not _SIDE_NAME.search(_names(span))]
         for span in sorted(others, key=lambda span: span.span_id not in first):
             text = self._question_of(span)
-            if text is not None and (span.span_id in first or _was_asked(text, call)):
-                return Found(text=text, source="root" if span is root else "outer")
+            if text is not None and (span.span_id in first or _reached_model(text, call)):
+                return SourcedText(text=text, source="root" if span is root else "outer")
         query = next((s.query for s in self._searches if s.query is not None), None)
-        asked = self._asked(call, query)
-        if asked is not None:
-            return Found(text=asked, source="llm")
-        return Found() if query is None else Found(text=query, source="retriever")
+        sent = self._question_to_model(call, query)
+        if sent is not None:
+            return SourcedText(text=sent, source="llm")
+        return SourcedText() if query is None else SourcedText(text=query, source="retriever")
 
     def _above(self, call: SpanCall | None) -> Iterator[str]:
         """Ids of what surrounds the call that answered."""
@@ -254,11 +273,11 @@ class _Finder:
             yield at
             at = self._parents.get(at)
 
-    def _asked(self, call: SpanCall | None, query: str | None) -> str | None:
+    def _question_to_model(self, call: SpanCall | None, query: str | None) -> str | None:
         """What the model was asked; None where that is a prompt around the retriever's query."""
         if call is None or call[1].question is None:
-            asked = [c.question for _, c in self._answering if c.question is not None]
-            return asked[-1] if asked and query is None else None
+            questions = [c.question for _, c in self._answering if c.question is not None]
+            return questions[-1] if questions and query is None else None
         echoed = self._echoed(call)
         if echoed is not None:
             return echoed
@@ -276,7 +295,11 @@ class _Finder:
         """
         for other, call in self._answering:
             text = call.question
-            if other is not item[0] and text and any(text in said for said in item[1].asked):
+            if (
+                other is not item[0]
+                and text
+                and any(text in message for message in item[1].user_messages)
+            ):
                 return text
         return None
 
@@ -290,23 +313,23 @@ class _Finder:
             text = ask(span, lambda convention: convention.agents_question(span))
         else:
             text = ask(span, lambda convention: convention.question(span))
-        if not self._said or text in self._said:
+        if not self._user_messages or text in self._user_messages:
             return text
         given = ask(span, lambda convention: convention.given(span))
-        if isinstance(given, str) and given in self._said:
+        if isinstance(given, str) and given in self._user_messages:
             return given
         if text is None or plain_text(text) is not None:
             return text
-        return text if any(text in said for said in self._said) else None
+        return text if any(text in message for message in self._user_messages) else None
 
     def _answer_of(self, span: Span) -> str | None:
         return ask(span, lambda convention: convention.answer(span))
 
 
-def _was_asked(text: str, call: SpanCall | None) -> bool:
+def _reached_model(text: str, call: SpanCall | None) -> bool:
     """Whether the model was asked that, as far as anybody knows what it was asked."""
-    asked = call[1].asked if call is not None else ()
-    return not asked or any(text in said for said in asked)
+    user_messages = call[1].user_messages if call is not None else ()
+    return not user_messages or any(text in message for message in user_messages)
 
 
 def _call_units(calls: Iterable[SpanCall]) -> Iterator[_Unit]:
@@ -319,10 +342,22 @@ def _is_side_task(unit: _Unit) -> bool:
     """Whether it names the conversation, chooses the way, rewrites the question, or checks."""
     if _SIDE_NAME.search(_names(unit.span)):
         return True
-    told = [
-        text[:_TOLD] for _, call in unit.calls[:1] for text in (call.system, call.question) if text
+    instructions = [(call.system, call.question) for _, call in unit.calls[:1]] or [
+        _given(unit.span)
     ]
-    return any(_SIDE_TASK.search(text) for text in told)
+    return any(_instructs_side_task(text[:_MOST_INSTRUCTIONS]) for text in instructions[0] if text)
+
+
+def _given(span: Span) -> tuple[str | None, str | None]:
+    """Instructions and question in what was given to a span that has no call in it."""
+    user_messages, system = input_of(ask(span, lambda convention: convention.given(span)))
+    return system, user_messages[-1] if user_messages else None
+
+
+def _instructs_side_task(text: str) -> bool:
+    if _SIDE_TASK.search(text):
+        return True
+    return not text.isascii() and _CHINESE_SIDE_TASK.search(to_simplified(text)) is not None
 
 
 def _names(span: Span) -> str:

@@ -16,7 +16,8 @@ from typing import Any, Final
 
 from rag_monitor import telemetry
 from rag_monitor.errors import ConfigurationError
-from rag_monitor.ingest.text import clean_name
+from rag_monitor.i18n import Message
+from rag_monitor.ingest.values import clean_name
 from rag_monitor.installation import install_command
 
 _TIMEOUT_S: Final = 0.005
@@ -45,6 +46,10 @@ class AppOptions:
 class Rewriting:
     """Applies rules to names. Safe to share between threads.
 
+        >>> rewriting = Rewriting(AppOptions(rewrite=((r"-[0-9a-f]{8}$", ""),)))
+        >>> rewriting.rewritten("shop-7f3a91c2"), rewriting.rewritten("shop")
+        ('shop', 'shop')
+
     Args:
         options: The rules.
 
@@ -62,15 +67,15 @@ class Rewriting:
 
     def _rewritten(self, name: str) -> str:
         """The name by the rules; one that they leave nothing of stays as it is."""
-        found = name
+        rewritten = name
         for number, (pattern, replacement) in enumerate(self._rules):
             if self._strikes[number] >= _STRIKES:
                 continue
             try:
-                found = pattern.sub(replacement, found, timeout=_TIMEOUT_S)
+                rewritten = pattern.sub(replacement, rewritten, timeout=_TIMEOUT_S)
             except TimeoutError:
                 self._strike(number, pattern.pattern)
-        return clean_name(found) or name
+        return clean_name(rewritten) or name
 
     def _strike(self, number: int, pattern: str) -> None:
         telemetry.dropped("derive", "rewrite_timeout")
@@ -92,17 +97,29 @@ def _compiled(pattern: str, replacement: str) -> Any:
         import regex
     except ModuleNotFoundError:
         raise ConfigurationError(
-            f"[apps] rewrite needs the package regex: {install_command('server')}"
+            "[apps] rewrite needs the package regex: {command}", command=install_command("server")
         ) from None
     try:
         compiled = regex.compile(pattern)
     except regex.error as error:
-        raise ValueError(f"`rewrite`: {pattern!r} is no regular expression: {error}") from None
+        raise ValueError(
+            Message(
+                "`rewrite`: {pattern!r} is no regular expression: {reason}",
+                pattern=pattern,
+                reason=error,
+            )
+        ) from None
     for number, name in _REFERENCE.findall(replacement):
         if (number and int(number) > compiled.groups) or (
             name and not name.isdecimal() and name not in compiled.groupindex
         ):
-            raise ValueError(f"`rewrite`: {pattern!r} has no group {number or name!r}")
+            raise ValueError(
+                Message(
+                    "`rewrite`: {pattern!r} has no group {group!r}",
+                    pattern=pattern,
+                    group=number or name,
+                )
+            )
     return compiled
 
 
@@ -128,8 +145,8 @@ def pod_names(names: Iterable[str]) -> tuple[str, str] | None:
     example: dict[tuple[str, str], str] = {}
     for name in names:
         for suffix, pattern in _PODS:
-            if (found := pattern.search(name)) is not None:
-                key = (suffix, name[: found.start()])
+            if (match := pattern.search(name)) is not None:
+                key = (suffix, name[: match.start()])
                 alike[key] += 1
                 example.setdefault(key, name)
                 break

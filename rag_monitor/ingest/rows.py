@@ -12,9 +12,9 @@ from rag_monitor.domain.ports import BlobFormat, SpanBlob
 from rag_monitor.errors import IngestError, MalformedPayload, PayloadTooLarge
 from rag_monitor.ingest import evaluations
 from rag_monitor.ingest.evaluations import EvaluationRecord
-from rag_monitor.ingest.known_names import unknown_fields
 from rag_monitor.ingest.options import IngestOptions
 from rag_monitor.ingest.replies import RowError
+from rag_monitor.ingest.schema_fields import unknown_fields
 from rag_monitor.ingest.strict_json import parse
 from rag_monitor.ingest.trace_json import decode_trace
 
@@ -41,8 +41,9 @@ def decode_rows(
     """
     if len(body) > options.max_bytes:
         raise PayloadTooLarge(
-            f"the body is larger than {options.max_bytes} bytes; send fewer rows, or raise "
-            "`http.max_body_bytes` of the server"
+            "the body is larger than {most} bytes; send fewer rows, or raise "
+            "`http.max_body_bytes` of the server",
+            most=options.max_bytes,
         )
     blobs: list[SpanBlob] = []
     errors: list[RowError] = []
@@ -101,7 +102,9 @@ def _lines(body: bytes, options: IngestOptions) -> Iterator[Any]:
 
 def _check_count(count: int, options: IngestOptions) -> None:
     if count > options.max_spans:
-        raise PayloadTooLarge(f"{count} rows in one request; send at most {options.max_spans}")
+        raise PayloadTooLarge(
+            "{count} rows in one request; send at most {most}", count=count, most=options.max_spans
+        )
 
 
 def _blob(trace_id: str, row: Mapping[str, Any]) -> SpanBlob:
@@ -116,5 +119,5 @@ def _blob(trace_id: str, row: Mapping[str, Any]) -> SpanBlob:
 
 
 def _id_of(row: object) -> str | None:
-    found = row.get("id", row.get("trace_id")) if isinstance(row, Mapping) else None
-    return None if found is None else str(found)[:200]
+    id_ = row.get("id", row.get("trace_id")) if isinstance(row, Mapping) else None
+    return None if id_ is None else str(id_)[:200]

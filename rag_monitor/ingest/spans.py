@@ -27,7 +27,7 @@ def decode_spans(payload: bytes, limits: DeriveLimits | None = None) -> list[Spa
     try:
         request = ExportTraceServiceRequest.FromString(payload)
     except DecodeError as error:
-        raise MalformedPayload(f"stored spans cannot be decoded: {error}") from None
+        raise MalformedPayload("stored spans cannot be decoded: {reason}", reason=error) from None
     limits = limits or DeriveLimits()
     spans: list[Span] = []
     for resource_spans in request.resource_spans:
@@ -50,8 +50,8 @@ def unique_spans(spans: Iterable[Span]) -> list[Span]:
         if not (span.start_ns or span.name or span.attributes):
             alone.setdefault(span.span_id, []).append(span)
             continue
-        known = best.get(span.span_id)
-        if known is None or _weight(span) > _weight(known):
+        other = best.get(span.span_id)
+        if other is None or _weight(span) > _weight(other):
             best[span.span_id] = span
     for span_id, notes in alone.items():
         best[span_id] = _with_events(best.get(span_id), notes)
@@ -132,5 +132,5 @@ def _value(value: Any, depth: int) -> object:
         return [_value(item, depth + 1) for item in value.array_value.values]
     if kind == "kvlist_value":
         return read_attributes(value.kvlist_value.values, depth + 1)
-    found: object = getattr(value, kind)
-    return found
+    plain: object = getattr(value, kind)
+    return plain

@@ -23,11 +23,13 @@ _SHORTEST_KEY: Final = 4
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         key = repeated_key(pairs)
-        raise MalformedPayload(f"a JSON object names the key {key!r} twice; name each key once")
-    return found
+        raise MalformedPayload(
+            "a JSON object names the key {key!r} twice; name each key once", key=key
+        )
+    return members
 
 
 class _Counting:
@@ -41,7 +43,8 @@ class _Counting:
         self._left -= len(pairs)
         if self._left < 0:
             raise PayloadTooLarge(
-                f"the JSON has more than {self._max_keys} object keys; send fewer items per request"
+                "the JSON has more than {most} object keys; send fewer items per request",
+                most=self._max_keys,
             )
         return _object(pairs)
 
@@ -73,7 +76,7 @@ def _real(text: str) -> float:
 
 
 def _constant(name: str) -> float:
-    raise MalformedPayload(f"{name} is not JSON; send null or leave the field out")
+    raise MalformedPayload("{name} is not JSON; send null or leave the field out", name=name)
 
 
 def _decoder(make: Callable[[list[tuple[str, Any]]], dict[str, Any]]) -> json.JSONDecoder:
@@ -105,7 +108,7 @@ def parse(body: bytes, *, max_keys: int = 250_000, max_depth: int | None = _DEPT
         text = body.decode("utf-8")
     except UnicodeDecodeError as error:
         raise MalformedPayload(
-            f"the JSON is not UTF-8 (byte {error.start}); encode the body as UTF-8"
+            "the JSON is not UTF-8 (byte {byte}); encode the body as UTF-8", byte=error.start
         ) from error
     return parse_text(text, max_keys=max_keys, max_depth=max_depth)
 
@@ -120,16 +123,21 @@ def parse_text(text: str, *, max_keys: int = 250_000, max_depth: int | None = _D
         value = decoder.decode(text)
     except json.JSONDecodeError as error:
         raise MalformedPayload(
-            f"not valid JSON: {error.msg} at line {error.lineno}, column {error.colno}"
+            "not valid JSON: {reason} at line {line}, column {column}",
+            reason=error.msg,
+            line=error.lineno,
+            column=error.colno,
         ) from error
     except RecursionError as error:
         raise MalformedPayload("the JSON is nested too deeply; flatten it") from error
     except ValueError as error:
-        raise MalformedPayload(f"not valid JSON: {error}") from error
+        raise MalformedPayload("not valid JSON: {reason}", reason=error) from error
     if max_depth is None or _brackets_within(text, max_depth):
         return value
     if depth_exceeds(value, max_depth):
-        raise MalformedPayload(f"the JSON is nested deeper than {max_depth} levels; flatten it")
+        raise MalformedPayload(
+            "the JSON is nested deeper than {most} levels; flatten it", most=max_depth
+        )
     return value
 
 

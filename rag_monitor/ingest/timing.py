@@ -10,7 +10,7 @@ from typing import Final
 from rag_monitor.domain.span import Span
 from rag_monitor.ingest.assembly import Assembly
 from rag_monitor.ingest.conventions.base import Call
-from rag_monitor.ingest.facts import duration_ms
+from rag_monitor.ingest.span_facts import duration_ms
 
 _NS_PER_MS: Final = 1e6
 _PARSER: Final = re.compile(r"OutputParser|output_parser", re.IGNORECASE)

@@ -23,10 +23,11 @@ from rag_monitor.domain.trace import (
     derive_trace_id,
 )
 from rag_monitor.errors import MalformedPayload
-from rag_monitor.ingest.fields import Reader, at_fault, is_object
+from rag_monitor.i18n import Message, msgid
+from rag_monitor.ingest.fields import FieldReader, at_fault, is_object
 from rag_monitor.ingest.strict_json import parse, parse_text
-from rag_monitor.ingest.text import clean_name, clean_text
 from rag_monitor.ingest.trace_encoding import TIMINGS, encode_trace
+from rag_monitor.ingest.values import clean_name, clean_text
 
 __all__ = ["decode_trace", "encode_trace", "parse_row", "parse_stored", "row_trace_id"]
 
@@ -96,14 +97,15 @@ def decode_trace(
     """
     if not is_object(row):
         raise MalformedPayload("a trace is a JSON object with `question` and `answer`")
-    reader = Reader(row)
+    reader = FieldReader(row)
     documents = _Documents()
     name = clean_name(reader.text("app") or app or "") or "unknown"
     question, answer = reader.text("question"), reader.text("answer")
     if trace_id is None and "question" not in row and "answer" not in row:
         raise MalformedPayload(
-            "a trace needs a `question` and an `answer` (null where they are withheld); "
-            f"this one has {_names_of(row)}"
+            "a trace needs a `question` and an `answer` (null where they are withheld); this one "
+            "has {names}",
+            names=_names_of(row),
         )
     retrievals = _retrievals(reader, documents)
     return Trace(
@@ -148,7 +150,7 @@ def row_trace_id(row: Mapping[str, Any], project: str, app: str) -> str:
         if given is None or given == "":
             continue
         if isinstance(given, bool) or not isinstance(given, str | int):
-            raise Reader(row).fail(name, "a string")
+            raise FieldReader(row).fail(name, "a string")
         return derive_trace_id(project, app, str(given))
     content = json.dumps(row, sort_keys=True, ensure_ascii=True, default=str)
     return derive_trace_id(project, app, uuid.uuid5(uuid.NAMESPACE_OID, content).urn)
@@ -157,26 +159,27 @@ def row_trace_id(row: Mapping[str, Any], project: str, app: str) -> str:
 def _names_of(row: Mapping[str, Any]) -> str:
     """What a row calls its fields, for whoever has to map them: short, on one line."""
     names = [f"`{clean_name(str(name), _NAME_SHOWN)}`" for name in row]
-    more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
-    return (", ".join(names[:_NAMES_SHOWN]) or "no field") + more
+    shown = ", ".join(names[:_NAMES_SHOWN]) or Message("no field")
+    more = len(names) - _NAMES_SHOWN
+    return Message("{names} and {more} more", names=shown, more=more) if more > 0 else shown
 
 
-def _attributes(reader: Reader) -> dict[str, Any]:
-    found = dict(reader.mapping("attributes") or {})
+def _attributes(reader: FieldReader) -> dict[str, Any]:
+    attributes = dict(reader.mapping("attributes") or {})
     extra = reader.values.get("metadata")
     if extra is not None:
-        found.setdefault("metadata", extra)
-    return found
+        attributes.setdefault("metadata", extra)
+    return attributes
 
 
-def _status(reader: Reader) -> TraceStatus:
+def _status(reader: FieldReader) -> TraceStatus:
     text = reader.text("status")
     if text is None:
         return TraceStatus.ERROR if reader.text("error") else TraceStatus.OK
     try:
         return TraceStatus(text)
     except ValueError:
-        raise reader.fail("status", f"one of {', '.join(TraceStatus)}") from None
+        raise reader.fail("status", "one of {names}", names=", ".join(TraceStatus)) from None
 
 
 class _Documents:
@@ -189,7 +192,7 @@ class _Documents:
         self, items: Sequence[Any], where: str, knowledge_base: str | None
     ) -> tuple[RetrievedDocument, ...]:
         """The documents of a list, ranked in its order where they do not say otherwise."""
-        read, found = self._read, []
+        read, documents = self._read, []
         for rank, item in enumerate(items, start=1):
             own = is_object(item) and "knowledge_base" in item
             # The row holds the items, so that none of them gets another's identity.
@@ -197,11 +200,11 @@ class _Documents:
             document = read.get(key)
             if document is None:
                 document = read[key] = _document(item, rank, where, knowledge_base)
-            found.append(document)
-        return tuple(found)
+            documents.append(document)
+        return tuple(documents)
 
 
-def _contexts(reader: Reader, documents: _Documents) -> tuple[RetrievedDocument, ...] | None:
+def _contexts(reader: FieldReader, documents: _Documents) -> tuple[RetrievedDocument, ...] | None:
     items = reader.items("contexts")
     if items is None:
         return None
@@ -213,7 +216,7 @@ def _document(item: Any, rank: int, where: str, knowledge_base: str | None) -> R
         return RetrievedDocument(content=clean_text(item), rank=rank, knowledge_base=knowledge_base)
     if not is_object(item):
         raise at_fault(f"{where}[{rank - 1}]", "a string or an object with `content`")
-    reader = Reader(item, f"{where}[{rank - 1}].")
+    reader = FieldReader(item, f"{where}[{rank - 1}].")
     return RetrievedDocument(
         id=reader.text("id"),
         content=reader.text("content"),
@@ -226,19 +229,19 @@ def _document(item: Any, rank: int, where: str, knowledge_base: str | None) -> R
     )
 
 
-def _retrievals(reader: Reader, documents: _Documents) -> tuple[Retrieval, ...]:
+def _retrievals(reader: FieldReader, documents: _Documents) -> tuple[Retrieval, ...]:
     items = reader.items("retrievals")
     # Read before they are needed: of the wrong type they are refused, used or not.
     query, base = reader.text("query"), reader.text("knowledge_base")
     if items is not None:
         return tuple(_retrieval(item, place, documents) for place, item in enumerate(items))
-    found = _contexts(reader, documents)
-    if found is None:
+    contexts = _contexts(reader, documents)
+    if contexts is None:
         return ()
     return (
         Retrieval(
             query=query,
-            documents=found,
+            documents=contexts,
             knowledge_base=base,
             latency_ms=_timings(reader).retrieval_ms,
         ),
@@ -249,7 +252,7 @@ def _retrieval(item: Any, place: int, documents: _Documents) -> Retrieval:
     where = f"retrievals[{place}]"
     if not is_object(item):
         raise at_fault(where, "an object")
-    reader = Reader(item, f"{where}.")
+    reader = FieldReader(item, f"{where}.")
     base = reader.text("knowledge_base")
     return Retrieval(
         query=reader.text("query"),
@@ -261,19 +264,19 @@ def _retrieval(item: Any, place: int, documents: _Documents) -> Retrieval:
     )
 
 
-def _timings(reader: Reader) -> Timings:
-    values = Reader(reader.mapping("timings") or {}, "timings.")
+def _timings(reader: FieldReader) -> Timings:
+    values = FieldReader(reader.mapping("timings") or {}, "timings.")
     return Timings(**{name: values.number(name, 0) for name in TIMINGS})
 
 
-def _usage(reader: Reader) -> Usage:
-    values = Reader(reader.mapping("usage") or {}, "usage.")
+def _usage(reader: FieldReader) -> Usage:
+    values = FieldReader(reader.mapping("usage") or {}, "usage.")
     return Usage(
         input_tokens=values.whole("input_tokens"), output_tokens=values.whole("output_tokens")
     )
 
 
-def _hits(reader: Reader, retrievals: Sequence[Retrieval]) -> tuple[Hit, ...]:
+def _hits(reader: FieldReader, retrievals: Sequence[Retrieval]) -> tuple[Hit, ...]:
     """The hits; where none are given, one per search of a named knowledge base."""
     given = reader.items("hits")
     if given is not None:
@@ -295,17 +298,17 @@ def _hit(item: Any, place: int) -> Hit:
     where = f"hits[{place}]"
     if not is_object(item):
         raise at_fault(where, "an object with `kind` and `name`")
-    reader = Reader(item, f"{where}.")
+    reader = FieldReader(item, f"{where}.")
     name, kind = reader.text("name"), reader.text("kind")
     try:
-        known = HitKind(kind or "")
+        hit_kind = HitKind(kind or "")
     except ValueError:
-        raise reader.fail("kind", f"one of {', '.join(HitKind)}") from None
+        raise reader.fail("kind", "one of {names}", names=", ".join(HitKind)) from None
     if not name:
         raise reader.fail("name", "a name")
     ok = reader.flag("ok")
     return Hit(
-        kind=known,
+        kind=hit_kind,
         name=name,
         ok=True if ok is None else ok,
         items=reader.whole("items"),
@@ -313,10 +316,10 @@ def _hit(item: Any, place: int) -> Hit:
     )
 
 
-def _expected(reader: Reader) -> Expected | None:
+def _expected(reader: FieldReader) -> Expected | None:
     if _LABELS.isdisjoint(reader.values):
         return None
-    routes = Reader(reader.mapping("expected") or {}, "expected.")
+    routes = FieldReader(reader.mapping("expected") or {}, "expected.")
     labels = reader.items("context_labels")
     faithful = reader.flag("label_faithful")
     expected = Expected(
@@ -334,7 +337,7 @@ def _expected(reader: Reader) -> Expected | None:
     return None if expected == Expected() and reader.values.get("expected") is None else expected
 
 
-def _references(reader: Reader) -> tuple[str, ...] | None:
+def _references(reader: FieldReader) -> tuple[str, ...] | None:
     """Reference answers; an empty text, as of a table's empty cell, is none."""
     given = reader.texts("reference")
     return tuple(text for text in given if text.strip()) or None if given else given
@@ -346,31 +349,31 @@ def _binary(label: Any) -> int:
     return int(label)
 
 
-def _relevant(reader: Reader) -> Mapping[str, float] | None:
+def _relevant(reader: FieldReader) -> Mapping[str, float] | None:
     value = reader.values.get("relevant_ids")
     if value is None:
         return None
     if isinstance(value, list | tuple) and all(isinstance(item, str | int) for item in value):
         return {clean_text(str(item)): 1.0 for item in value}
     if isinstance(value, Mapping):
-        grades = Reader(value, "relevant_ids.")
+        grades = FieldReader(value, "relevant_ids.")
         return {clean_text(str(key)): grades.number(key) or 0.0 for key in value}
     raise reader.fail("relevant_ids", "a list of ids or an object of id and grade")
 
 
-def _moment(reader: Reader) -> datetime | None:
+def _moment(reader: FieldReader) -> datetime | None:
     value = reader.values.get("started_at")
     if value is None:
         return None
-    wanted = "an ISO 8601 time, e.g. 2026-01-05T12:00:00Z"
+    expected = msgid("an ISO 8601 time, e.g. 2026-01-05T12:00:00Z")
     try:
         if isinstance(value, str):
             moment = datetime.fromisoformat(value)
         elif isinstance(value, int | float) and not isinstance(value, bool):
             moment = datetime.fromtimestamp(value, UTC)
         else:
-            raise reader.fail("started_at", wanted)
+            raise reader.fail("started_at", expected)
         moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError, OSError):
-        raise reader.fail("started_at", wanted) from None
+        raise reader.fail("started_at", expected) from None
     return moment

@@ -1,18 +1,36 @@
-"""What instrumentations put into attributes, as plain texts, numbers and objects.
+"""What instrumentations put into attributes, as safe texts, plain numbers and objects.
 
 A value may be text, a JSON string, JSON inside JSON, LangChain's serialisation, or a literal that
-stands for "withheld".
+stands for "withheld". Texts of strangers are made safe to store, index and send.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
 from rag_monitor import semconv
-from rag_monitor.ingest.cut_json import mended
 from rag_monitor.ingest.reprs import literal
+from rag_monitor.ingest.truncated_json import repair
+
+_UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+_REPLACEMENT: Final = "\ufffd"
+
+
+def clean_text(text: str) -> str:
+    """`text` without NUL and lone surrogates (U+FFFD instead): both stores refuse them."""
+    if text.isascii() and "\0" not in text:
+        return text
+    return _UNSTORABLE.sub(_REPLACEMENT, text)
+
+
+def clean_name(text: str, limit: int = 200) -> str:
+    """A one-line name: control characters become spaces, the length is capped."""
+    return _CONTROL.sub(" ", clean_text(text)).strip()[:limit].strip()
+
 
 _DEPTH: Final = 6
 _BEGINNINGS: Final = ('{"', '[{"', "{'", "[{'")
@@ -26,7 +44,7 @@ def present(value: object) -> str | None:
     return None if not stripped or stripped in semconv.WITHHELD else value
 
 
-def known(value: object) -> str | None:
+def present_name(value: object) -> str | None:
     """As `present`, for names: instrumentations write `unknown` where they know none."""
     text = present(value)
     return None if text is None or text.strip().lower() == "unknown" else text.strip()
@@ -52,16 +70,16 @@ def structured(value: object) -> Any:
 
 def printed(value: object) -> Any:
     """As `structured`; also lists and objects as Python prints them."""
-    found = structured(value)
-    read = literal(found) if isinstance(found, str) else None
-    return found if read is None else read
+    plain = structured(value)
+    read = literal(plain) if isinstance(plain, str) else None
+    return plain if read is None else read
 
 
 def opened(value: object) -> Any:
     """As `printed`; also of JSON that was cut off what is left."""
-    found = printed(value)
-    left = mended(found.strip()) if isinstance(found, str) else None
-    return found if left is None else left
+    plain = printed(value)
+    left = repair(plain.strip()) if isinstance(plain, str) else None
+    return plain if left is None else left
 
 
 def is_structure(value: object) -> bool:
@@ -73,8 +91,8 @@ def is_structure(value: object) -> bool:
 
 def members(value: object) -> Mapping[str, Any]:
     """`value` as an object; empty when it is not one."""
-    found = structured(value)
-    return found if isinstance(found, Mapping) else {}
+    plain = structured(value)
+    return plain if isinstance(plain, Mapping) else {}
 
 
 def unwrapped(value: object) -> Any:

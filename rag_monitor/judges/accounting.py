@@ -110,9 +110,9 @@ class Account:
         if self._ledger is None:
             return list(await ask(requests))
         purses = [await self._opened(request) for request in requests]
-        asked = [r for r, purse in zip(requests, purses, strict=True) if purse is not None]
-        found = iter(await ask(asked) if asked else ())
-        results = [BudgetExhausted() if purse is None else next(found) for purse in purses]
+        affordable = [r for r, purse in zip(requests, purses, strict=True) if purse is not None]
+        answered = iter(await ask(affordable) if affordable else ())
+        results = [BudgetExhausted() if purse is None else next(answered) for purse in purses]
         for purse, result in zip(purses, results, strict=True):
             if purse is not None:
                 await purse.settle(result.usage if isinstance(result, Judgement) else JudgeUsage())

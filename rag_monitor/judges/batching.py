@@ -71,11 +71,11 @@ class DeviceBatches:
         Raises:
             JudgeUnavailable: Not even one input at a time fits into memory.
         """
-        found: dict[int, Output] = {}
+        by_index: dict[int, Output] = {}
         for places in batches(sizes, self._budget):
             outputs = self._within_memory(together, [inputs[place] for place in places])
-            found.update(zip(places, outputs, strict=True))
-        return [found[place] for place in range(len(inputs))]
+            by_index.update(zip(places, outputs, strict=True))
+        return [by_index[place] for place in range(len(inputs))]
 
     def _within_memory(
         self, together: Callable[[Sequence[Input]], Sequence[Output]], inputs: Sequence[Input]
@@ -87,7 +87,9 @@ class DeviceBatches:
             telemetry.dropped("judges", "out_of_memory")
         self._release()
         if len(inputs) == 1:
-            raise JudgeUnavailable(f"one {self._noun} alone does not fit into the device's memory")
+            raise JudgeUnavailable(
+                "one {noun} alone does not fit into the device's memory", noun=self._noun
+            )
         self._budget = max(1, self._budget // 2)
         half = len(inputs) // 2
         return [

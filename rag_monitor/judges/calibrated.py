@@ -50,10 +50,14 @@ class Calibration:
         if not self.version:
             raise ConfigurationError("a calibration needs a version")
         if self.threshold is not None and not 0.0 <= self.threshold <= 1.0:
-            raise ConfigurationError(f"a threshold is from 0 to 1, not {self.threshold}")
+            raise ConfigurationError(
+                "a threshold is from 0 to 1, not {threshold}", threshold=self.threshold
+            )
         wrong = sorted(aspect.value for aspect in NOT_CALIBRATED & self.maps.keys())
         if wrong:
-            raise ConfigurationError(f"these are no probabilities of a yes: {', '.join(wrong)}")
+            raise ConfigurationError(
+                "these are no probabilities of a yes: {names}", names=", ".join(wrong)
+            )
 
 
 class CalibratedJudge:
@@ -71,8 +75,11 @@ class CalibratedJudge:
         own = judge.identity
         if own.calibration:
             raise ConfigurationError(
-                f"judge {own} brings calibration {own.calibration!r}; turn that off before "
-                f"applying {calibration.version!r}"
+                "judge {judge} brings calibration {calibration!r}; turn that off before applying "
+                "{version!r}",
+                judge=own,
+                calibration=own.calibration,
+                version=calibration.version,
             )
         self._judge = judge
         self._calibration = calibration
@@ -108,8 +115,8 @@ class CalibratedJudge:
         Raises:
             JudgeError: As the judge raises it.
         """
-        found = await self._judge.inspect() if isinstance(self._judge, InspectableJudge) else {}
-        return {**found, "calibration": self._calibration.version}
+        facts = await self._judge.inspect() if isinstance(self._judge, InspectableJudge) else {}
+        return {**facts, "calibration": self._calibration.version}
 
     async def close(self) -> None:
         """Close the judge."""
@@ -128,10 +135,10 @@ class CalibratedJudge:
         return replace(identity, calibration=self._calibration.version)
 
     def _verdict(self, verdict: Verdict) -> Verdict:
-        found = self._calibration.maps.get(verdict.aspect)
-        if found is None or verdict.reason == _TEXT_VERDICT:
+        mapping = self._calibration.maps.get(verdict.aspect)
+        if mapping is None or verdict.reason == _TEXT_VERDICT:
             return verdict
         raw = verdict.probability if verdict.raw is None else verdict.raw
         given = raw if self._calibration.basis is Basis.RAW else verdict.probability
-        probability = min(1.0, max(0.0, found.apply(given)))
+        probability = min(1.0, max(0.0, mapping.apply(given)))
         return replace(verdict, probability=probability, raw=raw)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.i18n import Message, msgid
 from rag_monitor.statistics.calibration import Isotonic, Platt
 
 FORMAT: Final = 1
@@ -50,17 +51,17 @@ class Calibration:
         return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
     def _content(self) -> dict[str, Any]:
-        found: dict[str, Any] = {
+        content: dict[str, Any] = {
             "judge": self.judge,
             "metric": "answer_supported",
             "method": self.method,
             "threshold": self.threshold,
         }
         if isinstance(self.map, Platt):
-            found |= {"slope": self.map.slope, "intercept": self.map.intercept}
+            content |= {"slope": self.map.slope, "intercept": self.map.intercept}
         else:
-            found |= {"x": list(self.map.x), "y": list(self.map.y)}
-        return found
+            content |= {"x": list(self.map.x), "y": list(self.map.y)}
+        return content
 
 
 def read_calibration(path: Path, judge: str) -> Calibration:
@@ -70,41 +71,52 @@ def read_calibration(path: Path, judge: str) -> Calibration:
         ConfigurationError: The file is missing, is no calibration, was edited, or belongs to a
             judge of other features, weights or prompts.
     """
-    mend = f"write it anew with: rag-monitor calibrate ROWS --output {path}"
+    mend = Message("write it anew with: rag-monitor calibrate ROWS --output {path}", path=path)
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         calibration = _from(content)
         stated = content["version"]
     except OSError as error:
-        raise ConfigurationError(f"calibration {path}: {error.strerror}; {mend}") from None
+        raise ConfigurationError(
+            "calibration {path}: {reason}; {mend}", path=path, reason=error.strerror, mend=mend
+        ) from None
     except (ValueError, KeyError, TypeError) as error:
         raise ConfigurationError(
-            f"calibration {path} cannot be read ({type(error).__name__}: {error}); {mend}"
+            "calibration {path} cannot be read ({kind}: {reason}); {mend}",
+            path=path,
+            kind=type(error).__name__,
+            reason=error,
+            mend=mend,
         ) from None
     if calibration.version != stated:
-        raise ConfigurationError(f"calibration {path} was changed after it was written; {mend}")
-    if calibration.judge != judge:
-        kept = ""
-        if calibration.judge.startswith("embedded-lexical/"):
-            kept = ', or keep it for judge = "embedded-lexical" under [judges.embedded-lexical]'
         raise ConfigurationError(
-            f"calibration {path} belongs to {calibration.judge}, not to {judge}; {mend}{kept}"
+            "calibration {path} was changed after it was written; {mend}", path=path, mend=mend
         )
+    if calibration.judge != judge:
+        text = msgid("calibration {path} belongs to {owner}, not to {judge}; {mend}")
+        if calibration.judge.startswith("embedded-lexical/"):
+            text = msgid(
+                "calibration {path} belongs to {owner}, not to {judge}; {mend}, or keep it for "
+                'judge = "embedded-lexical" under [judges.embedded-lexical]'
+            )
+        raise ConfigurationError(text, path=path, owner=calibration.judge, judge=judge, mend=mend)
     return calibration
 
 
 def _from(content: dict[str, Any]) -> Calibration:
     if content["format"] != FORMAT:
-        raise ValueError(f"format {content['format']} is not {FORMAT}")
+        raise ValueError(
+            Message("format {given} is not {wanted}", given=content["format"], wanted=FORMAT)
+        )
     mapping: Map
     if content["method"] == "platt":
         mapping = Platt(float(content["slope"]), float(content["intercept"]))
     elif content["method"] == "isotonic":
         mapping = Isotonic(tuple(map(float, content["x"])), tuple(map(float, content["y"])))
         if not mapping.x or len(mapping.x) != len(mapping.y):
-            raise ValueError("x and y need as many points")
+            raise ValueError(Message("x and y need as many points"))
     else:
-        raise ValueError(f"unknown method {content['method']!r}")
+        raise ValueError(Message("unknown method {method!r}", method=content["method"]))
     return Calibration(
         judge=str(content["judge"]), map=mapping, threshold=float(content["threshold"])
     )

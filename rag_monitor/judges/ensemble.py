@@ -107,32 +107,32 @@ class EnsembleJudge(BatchJudge):
     def _combine(
         self, request: JudgeRequest, row: Sequence[Judgement | Exception]
     ) -> Judgement | Exception:
-        found: list[Judgement] = []
+        judgements: list[Judgement] = []
         for result in row:
             if not isinstance(result, Judgement):
                 return result
-            found.append(result)
+            judgements.append(result)
         missing: dict[Aspect, str] = {}
         details: dict[Aspect, str] = {}
-        for judgement in found:
+        for judgement in judgements:
             missing |= judgement.missing
             details |= judgement.details
         missing |= dict.fromkeys(request.aspects - self.aspects, "unsupported_aspect")
         grouped: dict[tuple[Aspect, int], list[Verdict]] = defaultdict(list)
-        for judgement in found:
+        for judgement in judgements:
             for verdict in judgement.verdicts:
                 grouped[verdict.aspect, verdict.index].append(verdict)
-        suspects = [j.suspect for j in found if j.suspect is not None]
+        suspects = [j.suspect for j in judgements if j.suspect is not None]
         return Judgement(
-            identity=_identity([judgement.identity for judgement in found]),
+            identity=_identity([judgement.identity for judgement in judgements]),
             verdicts=tuple(_average(same) for same in grouped.values()),
             missing=missing,
             details=details,
-            refusal=2 * sum(j.refusal for j in found) > len(found),
+            refusal=2 * sum(j.refusal for j in judgements) > len(judgements),
             suspect=suspects[0] if suspects else None,
-            threshold=fmean(j.threshold for j in found),
-            coverage=min(j.coverage for j in found),
-            usage=_sum([j.usage for j in found]),
+            threshold=fmean(j.threshold for j in judgements),
+            coverage=min(j.coverage for j in judgements),
+            usage=_sum([j.usage for j in judgements]),
         )
 
 

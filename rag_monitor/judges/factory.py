@@ -20,10 +20,12 @@ from rag_monitor.domain.judgement import Aspect
 from rag_monitor.domain.ports import BudgetLedger, ReplyCache
 from rag_monitor.domain.stored import BudgetLimits
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.i18n import msgid
 from rag_monitor.judges import ensemble, ray, registry
 from rag_monitor.judges.calibrated import CalibratedJudge, Calibration
 from rag_monitor.judges.calibration import read_calibration
 from rag_monitor.judges.judge import Judge
+from rag_monitor.judges.limits import FORMER_NAMES, LimitOptions
 from rag_monitor.spelling import did_you_mean
 
 Tables = Mapping[str, Mapping[str, Any]]
@@ -53,6 +55,10 @@ def make_judge(
     cache: ReplyCache | None = None,
 ) -> Judge:
     """Make the judge that the settings call `name`.
+
+        >>> tables = {"strict": {"kind": "embedded-lexical", "threshold": 0.8}}
+        >>> str(make_judge("strict", tables).identity).partition("/")[0]
+        'embedded-lexical'
 
     Args:
         name: A judge's name, or the name of a table with a `kind`.
@@ -96,20 +102,23 @@ def check_tables(tables: Tables) -> None:
         ConfigurationError: No judge has the table's name or kind, or it has no such setting; the
             message names the nearest.
     """
-    known = (*registry.names(), ensemble.NAME, ray.NAME)
+    kinds = (*registry.names(), ensemble.NAME, ray.NAME)
     for name, table in tables.items():
         kind = str(table.get("kind", name))
-        if kind in known:
+        if kind in kinds:
             _check_names(f"judges.{name}", table, _settings_of(kind))
             continue
         if "kind" in table:
-            problem = f"there is no judge of the kind {kind!r}{did_you_mean(kind, known)}"
-        else:
-            problem = (
-                f"no judge is called {name!r}{did_you_mean(name, known)}; correct the name, or say "
-                'with kind = "…" which judge the table is for'
+            text = msgid(
+                "[judges.{name}]: there is no judge of the kind {kind!r}{meant}; known: {names}"
             )
-        raise ConfigurationError(f"[judges.{name}]: {problem}; known: {', '.join(known)}")
+        else:
+            text = msgid(
+                "[judges.{name}]: no judge is called {kind!r}{meant}; correct the name, or say "
+                'with kind = "…" which judge the table is for; known: {names}'
+            )
+        meant = did_you_mean(kind, kinds)
+        raise ConfigurationError(text, name=name, kind=kind, meant=meant, names=", ".join(kinds))
 
 
 def _settings_of(kind: str) -> type[Any] | None:
@@ -122,12 +131,17 @@ def _check_names(where: str, table: Mapping[str, Any], options: type[Any] | None
     if options is None:  # of another package, which knows its settings itself
         return
     own = get_type_hints(options)
-    for name, value in table.items():
+    former = FORMER_NAMES if options is LimitOptions else {}
+    for given, value in table.items():
+        name = former.get(given, given)
         kind = own.get(name, Any)
         if name not in own and name not in _OF_EVERY_TABLE:
             raise ConfigurationError(
-                f"[{where}] has no setting {name!r}{did_you_mean(name, own)}; known: "
-                f"{', '.join(own)}"
+                "[{where}] has no setting {name!r}{meant}; known: {names}",
+                where=where,
+                name=name,
+                meant=did_you_mean(name, own),
+                names=", ".join(own),
             )
         if is_dataclass(kind) and isinstance(kind, type) and isinstance(value, Mapping):
             _check_names(f"{where}.{name}", value, kind)
@@ -189,12 +203,15 @@ def _ensemble(
     members = table.get("members")
     if set(table) - {"members"} or not isinstance(members, list):
         raise ConfigurationError(
-            f'[judges.{name}] takes members = ["…", "…"], the names of two or more judges, '
-            "and calibration; the members' own settings stand in their own tables"
+            '[judges.{name}] takes members = ["…", "…"], the names of two or more judges, and '
+            "calibration; the members' own settings stand in their own tables",
+            name=name,
         )
     for member in members:
         if tables.get(member, {}).get("kind", member) == ensemble.NAME:
-            raise ConfigurationError(f"[judges.{name}]: {member!r} is an ensemble itself")
+            raise ConfigurationError(
+                "[judges.{name}]: {member!r} is an ensemble itself", name=name, member=member
+            )
     return ensemble.EnsembleJudge(
         [make_judge(member, tables, ledger=ledger, cache=cache) for member in members]
     )
@@ -208,13 +225,17 @@ def _on_ray(
     kind = wrapped.get("kind", options.judge)
     if kind in (ray.NAME, ensemble.NAME):
         raise ConfigurationError(
-            f"[judges.{name}]: {options.judge!r} is itself made of other judges; name one of them"
+            "[judges.{name}]: {judge!r} is itself made of other judges; name one of them",
+            name=name,
+            judge=options.judge,
         )
     services = registry.services_of(kind)
     if "cache" in services:
         raise ConfigurationError(
-            f"[judges.{name}]: {options.judge!r} asks a server; actors would only wait for it. "
-            "Give the server more machines (vLLM, Ray Serve) and raise `limits.concurrency`"
+            "[judges.{name}]: {judge!r} asks a server; actors would only wait for it. Give the "
+            "server more machines (vLLM, Ray Serve) and raise `limits.concurrency`",
+            name=name,
+            judge=options.judge,
         )
     # Its file is read here: the actors need only what the judge itself is made of.
     path = "" if kind in _CALIBRATE_THEMSELVES else wrapped.pop("calibration", "")
@@ -244,36 +265,45 @@ def check_budgets(budgets: Mapping[str, BudgetLimits], tables: Tables) -> None:
     """
     for name, limits in budgets.items():
         if name not in PAYERS:
-            raise ConfigurationError(f"[store.budgets.{name}]: {_whose(name, tables)}")
+            raise _not_kept(name, tables)
         counts_money = name == _PRICED
         if limits.gpu_seconds is not None and counts_money:
             raise ConfigurationError(
-                f"[store.budgets.{name}]: GPU seconds are not known of a server; limit `tokens` "
-                "or `money`"
+                "[store.budgets.{name}]: GPU seconds are not known of a server; limit `tokens` "
+                "or `money`",
+                name=name,
             )
         if limits.money is None:
             continue
         if not counts_money:
             raise ConfigurationError(
-                f"[store.budgets.{name}]: it costs no money; limit `tokens` or `gpu_seconds`"
+                "[store.budgets.{name}]: it costs no money; limit `tokens` or `gpu_seconds`",
+                name=name,
             )
         for table in (t for t in tables if kind_of(t, tables) == name):
             if not _has_price(tables[table]):
                 raise ConfigurationError(
-                    f"[store.budgets.{name}]: `money` needs [judges.{table}.price]; without a "
-                    "price nothing is ever spent"
+                    "[store.budgets.{name}]: `money` needs [judges.{table}.price]; without a "
+                    "price nothing is ever spent",
+                    name=name,
+                    table=table,
                 )
 
 
-def _whose(name: str, tables: Tables) -> str:
+def _not_kept(name: str, tables: Tables) -> ConfigurationError:
     kind = kind_of(name, tables)
     if name in tables and kind in PAYERS:
-        return (
-            "a budget is for all judges of a kind together; write "
-            f"[store.budgets.{kind}] for this one"
+        return ConfigurationError(
+            "[store.budgets.{name}]: a budget is for all judges of a kind together; write "
+            "[store.budgets.{kind}] for this one",
+            name=name,
+            kind=kind,
         )
-    return f"no judge of that name keeps to a budget{did_you_mean(name, PAYERS)}; known: " + (
-        ", ".join(PAYERS)
+    return ConfigurationError(
+        "[store.budgets.{name}]: no judge of that name keeps to a budget{meant}; known: {names}",
+        name=name,
+        meant=did_you_mean(name, PAYERS),
+        names=", ".join(PAYERS),
     )
 
 

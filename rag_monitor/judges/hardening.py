@@ -1,7 +1,7 @@
 """Text of traces on its way to a model: data, never instructions.
 
 Every call draws a boundary nobody can guess, passes data as JSON strings and breaks up tokens that
-chat templates read as roles. `pleas` notices text that talks to the judge.
+chat templates read as roles. `prompt_injection` notices text that talks to the judge.
 """
 
 from __future__ import annotations

@@ -63,9 +63,11 @@ def read_families(path: Path | None = None) -> Mapping[str, Any]:
         source = _OWN_FAMILIES if path is None else path
         content = json.loads(source.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise ConfigurationError(f"cannot read injection families from {path}: {error}") from None
+        raise ConfigurationError(
+            "cannot read injection families from {path}: {reason}", path=path, reason=error
+        ) from None
     if not isinstance(content, dict) or not {"families", "sample_base"} <= set(content):
-        raise ConfigurationError(f"{path} holds no `families` and `sample_base`")
+        raise ConfigurationError("{path} holds no `families` and `sample_base`", path=path)
     return content
 
 

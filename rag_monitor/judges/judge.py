@@ -11,7 +11,25 @@ from rag_monitor.domain.judgement import Aspect, JudgeIdentity, Judgement, Judge
 
 @runtime_checkable
 class Judge(Protocol):
-    """Answers every aspect of a request it can, and says which it cannot."""
+    """Answers every aspect of a request it can, and says which it cannot.
+
+    A judge that calls every answer supported:
+
+        >>> from rag_monitor.domain.judgement import Verdict
+        >>> class Generous(BatchJudge):
+        ...     identity = JudgeIdentity(name="generous", model="1", prompts="none")
+        ...     aspects = frozenset({Aspect.ANSWER_SUPPORTED})
+        ...
+        ...     async def judge_many(self, requests):
+        ...         verdict = Verdict(aspect=Aspect.ANSWER_SUPPORTED, probability=1.0)
+        ...         judgement = Judgement(identity=self.identity, verdicts=(verdict,))
+        ...         return [judgement for _ in requests]
+        ...
+        ...     async def close(self):
+        ...         pass
+        >>> isinstance(Generous(), Judge)
+        True
+    """
 
     @property
     def identity(self) -> JudgeIdentity:

@@ -28,23 +28,31 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 _MAX_RETRY_AFTER_S: Final = 300.0
+FORMER_NAMES: Final = {"lonely_attempts": "isolated_attempts"}
+"""Settings of `LimitOptions` that had another name; the old one still works."""
 
 
 class Overloaded(JudgeUnavailable):
     """The judge asked us to come back later."""
 
     def __init__(
-        self, message: str, retry_after_s: float | None = None, *, broke: bool = False
+        self,
+        text: str,
+        /,
+        *,
+        retry_after_s: float | None = None,
+        broke: bool = False,
+        **params: object,
     ) -> None:
-        super().__init__(message)
+        super().__init__(text, **params)
         self.retry_after_s = retry_after_s
         """What the server said, in seconds; None when it said nothing."""
         self.broke = broke
         """It did not ask for anything: it broke over the request."""
 
 
-class OnlyThisRequest(JudgeUnavailable):
-    """The judge answers others, but fails at this request again and again."""
+class PoisonRequest(JudgeUnavailable):
+    """The judge answers other requests, but fails at this one again and again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +65,8 @@ class LimitOptions:
     """One judgement with all its calls, tries and waits."""
     attempts: int = 12
     """Tries per call, the first included."""
-    lonely_attempts: int = 3
-    """So many failed tries in a row, while others were answered, and it is asked for in parts."""
+    isolated_attempts: int = 3
+    """Failed tries in a row, while others succeed, after which a request is split."""
     backoff_s: float = 0.5
     """Wait before the second try; doubles, with full jitter."""
     backoff_cap_s: float = 15.0
@@ -72,10 +80,14 @@ class LimitOptions:
     def __post_init__(self) -> None:
         for name in ("attempt_timeout_s", "deadline_s", "backoff_s", "backoff_cap_s"):
             if getattr(self, name) <= 0:
-                raise ConfigurationError(f"{name} must be above 0, not {getattr(self, name)}")
-        for name in ("attempts", "concurrency", "breaker_failures", "lonely_attempts"):
+                raise ConfigurationError(
+                    "{name} must be above 0, not {value}", name=name, value=getattr(self, name)
+                )
+        for name in ("attempts", "concurrency", "breaker_failures", "isolated_attempts"):
             if getattr(self, name) < 1:
-                raise ConfigurationError(f"{name} must be at least 1, not {getattr(self, name)}")
+                raise ConfigurationError(
+                    "{name} must be at least 1, not {value}", name=name, value=getattr(self, name)
+                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +95,8 @@ class Deadline:
     """The moment, on a monotonic clock, when a judgement must be there."""
 
     at: float
-    divisible: bool = False
-    """The caller can ask for less at a time, and rather does than to try the same for long."""
+    may_split: bool = False
+    """Whether the caller can split the request, and prefers that to many tries of the whole."""
 
 
 class Limits:
@@ -133,24 +145,26 @@ class Limits:
             JudgeUnavailable: Every try failed, or the breaker stays open beyond the deadline.
             JudgeRefused: The server refuses us; not tried again. After `QuotaExhausted` nothing is
                 sent until the breaker lets a call through.
-            OnlyThisRequest: Of a divisible one, see `LimitOptions.lonely_attempts`.
+            PoisonRequest: Where the caller may split it, see `LimitOptions.isolated_attempts`.
             JudgeTimeout: The deadline passed, or the last try took too long.
         """
-        lonely, answers = 0, self._answers
+        isolated, answers = 0, self._answers
         for number in range(1, self.options.attempts + 1):
             await self._wait_for_breaker(deadline)
             try:
                 result = await self._once(attempt, deadline, self._spent)
             except (JudgeUnavailable, JudgeTimeout) as error:
                 self._spent += isinstance(error, QuotaExhausted)
-                self._breaker.failed(for_good=isinstance(error, QuotaExhausted))
+                self._breaker.failed(permanent=isinstance(error, QuotaExhausted))
                 self._refusal = error if isinstance(error, JudgeRefused) else None
                 if self._refusal is not None:
                     self._say(str(self._refusal))
-                alone = self._answers > answers and _over_the_request(error)
-                lonely = lonely + 1 if alone else 0
-                if deadline.divisible and lonely >= self.options.lonely_attempts:
-                    raise OnlyThisRequest(f"{error}; other requests are answered") from error
+                alone = self._answers > answers and _may_be_the_request(error)
+                isolated = isolated + 1 if alone else 0
+                if deadline.may_split and isolated >= self.options.isolated_attempts:
+                    raise PoisonRequest(
+                        "{reason}; other requests are answered", reason=error
+                    ) from error
                 pause = self._pause(number, error)
                 last = number == self.options.attempts or isinstance(error, JudgeRefused)
                 if last or self._now() + pause >= deadline.at:
@@ -196,7 +210,9 @@ class Limits:
             async with asyncio.timeout(max(0.0, limit)):
                 return await attempt()
         except TimeoutError:
-            raise JudgeTimeout(f"the judge did not answer within {limit:.1f} s") from None
+            raise JudgeTimeout(
+                "the judge did not answer within {limit:.1f} s", limit=limit
+            ) from None
         finally:
             self._slots.release()
 
@@ -207,20 +223,24 @@ class Limits:
                 if self._refusal is not None:
                     raise type(self._refusal)(str(self._refusal))
                 raise JudgeUnavailable(
-                    f"the judge failed {self.options.breaker_failures} times in a row; "
-                    f"nothing is sent for another {pause:.1f} s"
+                    "the judge failed {failures} times in a row; nothing is sent for another "
+                    "{pause:.1f} s",
+                    failures=self.options.breaker_failures,
+                    pause=pause,
                 )
             await self._sleep(pause)
 
     def _pause(self, number: int, error: Exception) -> float:
-        asked = error.retry_after_s if isinstance(error, Overloaded) else None
-        if asked is None:
+        retry_after_s = error.retry_after_s if isinstance(error, Overloaded) else None
+        if retry_after_s is None:
             options = self.options
             return backoff_s(number, options.backoff_s, options.backoff_cap_s, self._draw)
-        return min(max(0.0, asked), _MAX_RETRY_AFTER_S) + self._draw() * self.options.backoff_s
+        return (
+            min(max(0.0, retry_after_s), _MAX_RETRY_AFTER_S) + self._draw() * self.options.backoff_s
+        )
 
 
-def _over_the_request(error: Exception) -> bool:
+def _may_be_the_request(error: Exception) -> bool:
     """Whether the failure may lie in what was asked, not in how much is asked of the judge."""
     return error.broke if isinstance(error, Overloaded) else not isinstance(error, JudgeRefused)
 
@@ -244,9 +264,9 @@ class _Breaker:
         self._open_until = self._now() + self._options.breaker_open_s
         return 0.0
 
-    def failed(self, *, for_good: bool = False) -> None:
+    def failed(self, *, permanent: bool = False) -> None:
         """Count a failed try; one that is for good opens the breaker by itself."""
-        self._failures = max(self._failures + 1, self._options.breaker_failures * for_good)
+        self._failures = max(self._failures + 1, self._options.breaker_failures * permanent)
         if self._failures >= self._options.breaker_failures:
             self._open_until = self._now() + self._options.breaker_open_s
 

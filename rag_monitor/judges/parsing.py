@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NoReturn
 
 from rag_monitor.errors import JudgeOutputInvalid
-from rag_monitor.redaction.foreign import presentable
+from rag_monitor.redaction.redactor import presentable
 
 _STRUCTURE: Final = {
     "，": ",", "、": ",", "：": ":", "｛": "{", "｝": "}", "［": "[", "］": "]", "\u3000": " ",
@@ -90,25 +90,28 @@ def parse_reply(text: str, nonce: str) -> dict[str, Any]:
     if not text.strip():
         raise JudgeOutputInvalid("the reply is empty")
     if len(text) > MAX_REPLY:
-        raise JudgeOutputInvalid(f"the reply is longer than {MAX_REPLY:,} characters")
+        raise JudgeOutputInvalid(
+            "the reply is longer than {longest:,} characters", longest=MAX_REPLY
+        )
     plain = folded(text)
-    found, problem = _objects(plain)
-    if not _carrying(found, nonce) and plain != text:
+    objects, problem = _objects(plain)
+    if not _carrying(objects, nonce) and plain != text:
         # Quotation marks of the prose around it may have been taken for those of a string.
-        found = _objects(text)[0] or found
-    right = _carrying(found, nonce)
+        objects = _objects(text)[0] or objects
+    right = _carrying(objects, nonce)
     if len(right) > 1 or _mentions(text, nonce) > 1:
         raise JudgeOutputInvalid("the reply repeats the nonce more than once: which is the reply?")
     if right:
         return right[0]
-    if any(NONCE in value for top in found for value in _within(top)):
+    if any(NONCE in value for top in objects for value in _within(top)):
         raise JudgeOutputInvalid("the reply belongs to another request: wrong nonce")
     if problem:
-        raise JudgeOutputInvalid(f"the reply is not one JSON object: {problem}")
-    if found:
+        raise JudgeOutputInvalid("the reply is not one JSON object: {reason}", reason=problem)
+    if objects:
         raise JudgeOutputInvalid("no JSON object of the reply repeats the nonce")
     raise JudgeOutputInvalid(
-        f"the reply holds no JSON object; it begins: {presentable(text, longest=_SHOWN)}"
+        "the reply holds no JSON object; it begins: {reason}",
+        reason=presentable(text, longest=_SHOWN),
     )
 
 
@@ -125,10 +128,12 @@ def probability(value: object, where: str) -> float:
     """
     if type(value) not in (int, float):
         shown = presentable(json.dumps(value, ensure_ascii=False, default=str), longest=_VALUE)
-        raise JudgeOutputInvalid(f"{where} is not a number but {shown}")
+        raise JudgeOutputInvalid("{where} is not a number but {shown}", where=where, shown=shown)
     number = float(value)  # type: ignore[arg-type]
     if not math.isfinite(number) or not 0.0 <= number <= 1.0:
-        raise JudgeOutputInvalid(f"{where} is {number:g}, outside 0 to 1")
+        raise JudgeOutputInvalid(
+            "{where} is {number:g}, outside 0 to 1", where=where, number=number
+        )
     return number
 
 
@@ -141,7 +146,9 @@ def only(value: Mapping[str, Any], fields: Iterable[str]) -> None:
     strange = sorted(set(value) - set(fields))
     if strange:
         named = ", ".join(presentable(name, longest=_SHOWN) for name in strange[:3])
-        raise JudgeOutputInvalid(f"the reply has fields that were not asked for: {named}")
+        raise JudgeOutputInvalid(
+            "the reply has fields that were not asked for: {named}", named=named
+        )
 
 
 def texts(value: object, most: int, where: str) -> list[str]:
@@ -151,15 +158,17 @@ def texts(value: object, most: int, where: str) -> list[str]:
         JudgeOutputInvalid: It is anything else.
     """
     if not isinstance(value, list) or not 1 <= len(value) <= most:
-        raise JudgeOutputInvalid(f"{where} is not a list of 1 to {most} texts")
+        raise JudgeOutputInvalid(
+            "{where} is not a list of 1 to {most} texts", where=where, most=most
+        )
     if not all(isinstance(text, str) and text.strip() for text in value):
-        raise JudgeOutputInvalid(f"{where} holds something that is not a text")
+        raise JudgeOutputInvalid("{where} holds something that is not a text", where=where)
     return [text.strip() for text in value]
 
 
 def _objects(text: str) -> tuple[list[dict[str, Any]], str]:
     """The outermost objects in `text`, and what is wrong with the first that is none."""
-    found: list[dict[str, Any]] = []
+    objects: list[dict[str, Any]] = []
     problem, place = "", 0
     for _ in range(_STARTS):
         start = text.find("{", place)
@@ -167,11 +176,11 @@ def _objects(text: str) -> tuple[list[dict[str, Any]], str]:
             break
         try:
             value, place = _DECODER.raw_decode(text, start)
-            found.append(value)
+            objects.append(value)
         except (ValueError, RecursionError) as error:
             problem = problem or str(error)
             place = start + 1
-    return found, problem
+    return objects, problem
 
 
 def _carrying(objects: Iterable[dict[str, Any]], nonce: str) -> list[dict[str, Any]]:
@@ -204,10 +213,10 @@ def _mentions(text: str, nonce: str) -> int:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    unique = dict(pairs)
+    if len(unique) != len(pairs):
         raise ValueError("duplicate keys")
-    return found
+    return unique
 
 
 def _refuse_constant(name: str) -> NoReturn:

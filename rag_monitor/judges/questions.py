@@ -1,4 +1,4 @@
-"""What a judge that reads text must ask about one trace, and what is settled without asking.
+"""What a judge that reads text must ask about one trace, and what is decided without asking.
 
 Shared by the judges that put questions to a language model.
 """
@@ -80,7 +80,7 @@ class Plan:
     statements: tuple[Statement, ...] = ()
     key_points: tuple[KeyPoint, ...] = ()
     questions: list[Question] = field(default_factory=list)
-    settled: list[Verdict] = field(default_factory=list)
+    decided: list[Verdict] = field(default_factory=list)
     missing: dict[Aspect, str] = field(default_factory=dict)
     refusal: bool = False
     infer_key_points: bool = False
@@ -152,11 +152,11 @@ def _ask(plan: Plan, aspect: Aspect) -> None:
         plan.infer_key_points = True
     else:
         for question in questions_of(plan, aspect):
-            known = _known(plan, question)
-            if known is None:
+            answered = _known(plan, question)
+            if answered is None:
                 plan.questions.append(question)
             else:
-                plan.settled.append(known)
+                plan.decided.append(answered)
 
 
 def questions_of(plan: Plan, aspect: Aspect) -> list[Question]:
@@ -200,9 +200,9 @@ def _known(plan: Plan, question: Question) -> Verdict | None:
 
 
 def _says_nothing(request: JudgeRequest) -> bool:
-    said = "".join(c for c in request.answer.casefold() if c.isalnum())
-    asked = "".join(c for c in request.question.casefold() if c.isalnum())
-    return not said or said == asked
+    answer = "".join(c for c in request.answer.casefold() if c.isalnum())
+    question = "".join(c for c in request.question.casefold() if c.isalnum())
+    return not answer or answer == question
 
 
 def _choose_statements(

@@ -62,8 +62,8 @@ variant; its identity says which it is."""
 
 def names() -> tuple[str, ...]:
     """All judges that `create` knows, built-in ones first."""
-    found = sorted(entry.name for entry in entry_points(group=GROUP))
-    return (*BUILT_IN, *(name for name in found if name not in BUILT_IN))
+    plugins = sorted(entry.name for entry in entry_points(group=GROUP))
+    return (*BUILT_IN, *(name for name in plugins if name not in BUILT_IN))
 
 
 def services_of(name: str) -> frozenset[str]:
@@ -103,10 +103,12 @@ def create(
     if name not in BUILT_IN:
         entry = next((e for e in entry_points(group=GROUP) if e.name == name), None)
         if entry is None:
-            known = names()
+            registered = names()
             raise UnknownJudge(
-                f"no judge named {name!r}{did_you_mean(name, known)}; choose one of: "
-                f"{', '.join(known)}"
+                "no judge named {name!r}{meant}; choose one of: {names}",
+                name=name,
+                meant=did_you_mean(name, registered),
+                names=", ".join(registered),
             )
         return cast("Judge", entry.load()(options or {}))
     built_in = BUILT_IN[name]
@@ -117,6 +119,9 @@ def create(
         return cast("Judge", factory(options or {}, **given))
     except ModuleNotFoundError as error:
         raise UnknownJudge(
-            f"judge {name!r} needs {error.name!r}, which is not installed; install the extra "
-            "of rag-monitor that brings it, or choose one of: " + ", ".join(names())
+            "judge {name!r} needs {reason!r}, which is not installed; install the extra of "
+            "rag-monitor that brings it, or choose one of: {names}",
+            name=name,
+            reason=error.name,
+            names=", ".join(names()),
         ) from error

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from rag_monitor.language.apologies import APOLOGY
+from rag_monitor.language.refusals import APOLOGY
 
 _GREETING: Final = re.compile(
     r"^(?:oops|hmm+|uh|well|hi|hello|hey|dear \w+|sure(?: thing)?|certainly|of course|absolutely"

@@ -128,27 +128,27 @@ class _Placed:
         self, references: References, sources: Sources, marks: Sequence[Mark]
     ) -> None:
         """A list of sources alone is for the whole answer."""
-        found: list[Citation] = []
+        citations: list[Citation] = []
         for mark in marks:  # all of them stand in lists
-            found += [
+            citations += [
                 Citation(label.text, mark.start, mark.end, passages)
                 for label in mark.labels
                 if (passages := sources.resolve(label, references.names)) is not None
             ]
-        found += [
+        citations += [
             Citation(entry.names[0], entry.start, entry.end, passages)
             for entry in references.entries
             if not any(entry.start <= mark.start < entry.end for mark in marks)
             and (passages := sources.by_names(entry.names)) is not None
         ]
-        self.citations = list({citation.passages: citation for citation in found}.values())
+        self.citations = list({citation.passages: citation for citation in citations}.values())
         self.of = [list(range(len(self.citations))) for _ in self.claims]
 
     def _attach_all(self, inline: Sequence[tuple[Mark, list[int]]]) -> None:
         for mark, _ in inline:
             self._blank[mark.start : mark.end] = b"\1" * (mark.end - mark.start)
-        said = _NAMED.sub(lambda match: " " * len(match[0]), self.bare)
-        cited = map(str.isalnum, said)
+        text = _NAMED.sub(lambda match: " " * len(match[0]), self.bare)
+        cited = map(str.isalnum, text)
         self._letters = list(
             accumulate((a and not b for a, b in zip(cited, self._blank, strict=True)), initial=0)
         )

@@ -228,17 +228,17 @@ def _written(text: str) -> Iterator[Mark]:
 
 def _labels(text: str, match: re.Match[str]) -> Sequence[Label] | None:
     """What a match calls its sources; None where it cites none."""
-    found = match.groupdict()
+    groups = match.groupdict()
     for name, read in _READ_ALONE.items():
-        if found[name]:
-            return read(found[name])
-    if found["url"]:
-        return None if found["image"] else _linked(found["anchor"], found["url"])
-    if found["raised"]:
+        if groups[name]:
+            return read(groups[name])
+    if groups["url"]:
+        return None if groups["image"] else _linked(groups["anchor"], groups["url"])
+    if groups["raised"]:
         return _raised(text, match)
-    if found["circled"]:
+    if groups["circled"]:
         return _circled(text, match)
-    return _bracketed(text, match) if _CLOSES[found["open"]] == found["close"] else None
+    return _bracketed(text, match) if _CLOSES[groups["open"]] == groups["close"] else None
 
 
 def _turns(turns: str) -> Sequence[Label]:
@@ -307,10 +307,10 @@ def _bracketed(text: str, match: re.Match[str]) -> Sequence[Label] | None:
     square = match["open"] in _SQUARE
     if square and _PLAIN_LIST.fullmatch(content):
         return None if _states_values(text, match, content) else _numbers(content)
-    if found := _INDEX_FROM_0.fullmatch(content):
-        return [_from_0(found[1])]
-    if found := _GRAPH.fullmatch(content):
-        return _numbers(found[1])
+    if listed := _INDEX_FROM_0.fullmatch(content):
+        return [_from_0(listed[1])]
+    if listed := _GRAPH.fullmatch(content):
+        return _numbers(listed[1])
     worded = _worded(content)
     return worded if worded is not None else _named(content, square)
 
@@ -376,13 +376,13 @@ def _states_values(text: str, match: re.Match[str], content: str) -> bool:
 
 def _numbers(listed: str) -> list[Label]:
     """The numbers of a list with ranges; a range that falls or is very long counts as its ends."""
-    found: list[Label] = []
+    labels: list[Label] = []
     for part in _SPLIT.split(listed):
         ends = [int(number) for number in re.findall(r"\d+", part)]
         if len(ends) == 2 and 0 < ends[1] - ends[0] <= _MOST_OF_RANGE:
             ends = list(range(ends[0], ends[1] + 1))
-        found += [_numbered(str(number)) for number in ends]
-    return found
+        labels += [_numbered(str(number)) for number in ends]
+    return labels
 
 
 def _numbered(written: str) -> Label:

@@ -42,9 +42,9 @@ class AnswerParts:
         if not self.claims:
             return True
         opens = self.refusals[0].start < self.claims[0].start
-        said = sum(len(claim.text) for claim in self.claims)
+        claimed = sum(len(claim.text) for claim in self.claims)
         refused = sum(len(refusal.text) for refusal in self.refusals)
-        return opens and len(self.claims) == 1 and said < refused
+        return opens and len(self.claims) == 1 and claimed < refused
 
 
 def take_apart(answer: str) -> AnswerParts:
@@ -53,9 +53,9 @@ def take_apart(answer: str) -> AnswerParts:
     A lead-in ("Here are the steps:") is left out only when something follows it. What sentences
     cite is no part of their texts, which may so be shorter than the places they stand at.
     """
-    said = without_citations(answer)
-    parts = _take_apart(said)
-    return parts if said is answer else _tidied(parts)
+    bare = without_citations(answer)
+    parts = _take_apart(bare)
+    return parts if bare is answer else _tidied(parts)
 
 
 def _take_apart(answer: str) -> AnswerParts:

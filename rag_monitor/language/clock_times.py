@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from rag_monitor.language.han_numerals import han_value
-from rag_monitor.language.places import digit_runs, matches_at, places_before
+from rag_monitor.language.match_positions import digit_runs, matches_at, places_before
 
 HALF_DAY: Final = 12 * 60
 """Minutes after which a time without its half of the day is the same again."""
@@ -56,13 +56,13 @@ def find_times(folded: str) -> list[ClockTime]:
     of a range, or before a word that bounds (六点前). A text that uses the 24-hour clock once uses
     it throughout.
     """
-    found = [*_digital(folded)] if ":" in folded else []
-    found += _han(folded)
-    found += [
+    times = [*_digital(folded)] if ":" in folded else []
+    times += _han(folded)
+    times += [
         _time(match, int(match["h"]), 0, match["after"] or _PARTS.get(match["part"] or ""))
         for match in matches_at(_ENGLISH, folded, [start for start, _ in digit_runs(folded)])
     ]
-    return sorted(found, key=lambda time: time.start)
+    return sorted(times, key=lambda time: time.start)
 
 
 def _digital(folded: str) -> Iterator[ClockTime]:
@@ -79,8 +79,8 @@ def _han(folded: str) -> Iterator[ClockTime]:
     by_24 = any(_number(match["h"]) > 12 for match in matches if match["sign"] == "时")
     for match in matches:
         ends_range = folded[: match.start()].rstrip().endswith(_BETWEEN)
-        told = match["half"] or match["rest"] or match["to"] or ends_range
-        if not (told or _BOUNDED.match(folded, match.end())):
+        has_minutes = match["half"] or match["rest"] or match["to"] or ends_range
+        if not (has_minutes or _BOUNDED.match(folded, match.end())):
             continue
         hour, minute = _number(match["h"]), _PAST.get(match["rest"] or "", 0)
         if match["m"]:

@@ -59,10 +59,10 @@ so that one compiled from older sources is not taken for these."""
 def compiled_module(name: str) -> ModuleType | None:
     """A module that may not have been compiled, or from other sources than these."""
     try:
-        found = import_module(name)
+        module = import_module(name)
     except ImportError:
         return None
-    return found if getattr(found, "INTERFACE", 0) == INTERFACE else None
+    return module if getattr(module, "INTERFACE", 0) == INTERFACE else None
 
 
 def _load() -> Compiled | None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from rag_monitor.language.places import digit_runs, matches_at, places_of
+from rag_monitor.language.match_positions import digit_runs, matches_at, places_of
 from rag_monitor.language.stems import stem
 from rag_monitor.language.tokens import tokenise
 
@@ -101,16 +101,16 @@ class Date(NamedTuple):
 
         "March 2021" is supported by "5 March 2021", but a full date is not by its year alone.
         """
-        known = list(others)
+        dates = list(others)
         year, month, day = self[:3]
-        for other in known:
+        for other in dates:
             if (
                 (year is None or year == other.year)
                 and (month is None or month == other.month)
                 and (day is None or day == other.day)
             ):
                 return True
-        compatible = [other[:3] for other in known if self.agrees(other)]
+        compatible = [other[:3] for other in dates if self.agrees(other)]
         return all(
             part is None or any(other[place] == part for other in compatible)
             for place, part in enumerate((year, month, day))
@@ -131,15 +131,15 @@ def find_dates(folded: str, tokens: frozenset[str] | None = None) -> list[Date]:
         return []
     tokens = frozenset(tokenise(folded)) if tokens is None else tokens
     taken = bytearray(len(text))
-    found: list[Date] = []
+    dates: list[Date] = []
     for match in _matches(text, [start for start, _ in runs], tokens, han=han):
         start, end = match.start(), _season_end(text, match)
         if 1 in taken[start:end]:
             continue
         taken[start:end] = b"\1" * (end - start)
-        found.append(_date(match, end))
-    found += [last for first in found if (last := _last_day(text, first))]
-    return sorted(found, key=lambda date: date.start)
+        dates.append(_date(match, end))
+    dates += [last for first in dates if (last := _last_day(text, first))]
+    return sorted(dates, key=lambda date: date.start)
 
 
 def _season_end(text: str, match: re.Match[str]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from rag_monitor.language.remembered import Remembered
+from rag_monitor.language.memo_dict import MemoDict
 
 _WORD: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9'’&-]*")
 _TITLED: Final = re.compile(
@@ -35,8 +35,8 @@ def capitalised_words(text: str) -> list[tuple[str, bool]]:
     The flag tells whether the word opens the text, where a capital means little.
     """
     words = _WORD.findall(text)
-    found = [(_NAMES[w], i == 0) for i, w in enumerate(words) if "A" <= w[0] <= "Z"]
-    return [name for name in found if name[0]]
+    names = [(_NAMES[w], i == 0) for i, w in enumerate(words) if "A" <= w[0] <= "Z"]
+    return [name for name in names if name[0]]
 
 
 def _name(word: str) -> str:
@@ -45,7 +45,7 @@ def _name(word: str) -> str:
     return lowered if not common and len(lowered) > 1 else ""
 
 
-_NAMES: Final = Remembered(_name, largest=30_000, longest=32)
+_NAMES: Final = MemoDict(_name, largest=30_000, longest=32)
 """A capitalised word as a name, empty when it is none."""
 
 

@@ -14,7 +14,7 @@ from typing import Final
 from rag_monitor.language.clock_times import find_times
 from rag_monitor.language.han_numerals import han_value
 from rag_monitor.language.hints import holds_any
-from rag_monitor.language.places import digit_runs, matches_at, places_before, places_of
+from rag_monitor.language.match_positions import digit_runs, matches_at, places_before, places_of
 from rag_monitor.language.quantity import HALF_OPEN, TIME, Quantity
 from rag_monitor.language.stems import STOP_WORDS, stem
 from rag_monitor.language.tokens import tokenise
@@ -185,28 +185,28 @@ def find_quantities(
     runs = digit_runs(folded)
     for start, end in skip:
         taken[start:end] = b"\1" * (end - start)
-    found = list(_times(folded, taken)) if _may_tell_time(folded, runs) else []
+    quantities = list(_times(folded, taken)) if _may_tell_time(folded, runs) else []
     for hints, held, reach, pattern, read in FORMS:
         if holds_any(folded, hints):
             places = places_before(held, reach, folded)
-            _collect(found, taken, matches_at(pattern, folded, places), read)
+            _collect(quantities, taken, matches_at(pattern, folded, places), read)
     if runs and folded.isascii():
         # One may begin with the point before its digits.
         begun = [start - (folded[start - 1 : start] == ".") for start, _ in runs]
-        _collect(found, taken, matches_at(_ASCII_ARABIC, folded, begun), _from_arabic)
+        _collect(quantities, taken, matches_at(_ASCII_ARABIC, folded, begun), _from_arabic)
     elif runs:  # which lie close together in Chinese
-        _collect(found, taken, _ARABIC.finditer(folded), _from_arabic)
+        _collect(quantities, taken, _ARABIC.finditer(folded), _from_arabic)
     if not folded.isascii():
-        _collect(found, taken, _han_numbers(folded), partial(_from_han, idioms=idioms))
+        _collect(quantities, taken, _han_numbers(folded), partial(_from_han, idioms=idioms))
     tokens = frozenset(tokenise(folded)) if tokens is None else tokens
     if not _SPELLED_STEMS.isdisjoint(tokens):
         stems = _SPELLED_STEMS & tokens
         spelled = [word for stemmed in stems for word in _SPELLED[stemmed]]
         if not _PARTS.isdisjoint(spelled):
-            _collect(found, taken, _FRACTION.finditer(folded), _from_fraction)
-        _collect(found, taken, _word_numbers(folded, spelled), _from_words)
-    found.sort(key=lambda quantity: quantity.start)
-    return _share_ends(folded, found)
+            _collect(quantities, taken, _FRACTION.finditer(folded), _from_fraction)
+        _collect(quantities, taken, _word_numbers(folded, spelled), _from_words)
+    quantities.sort(key=lambda quantity: quantity.start)
+    return _share_ends(folded, quantities)
 
 
 def _times(folded: str, taken: bytearray) -> Iterator[Quantity]:
@@ -218,12 +218,12 @@ def _times(folded: str, taken: bytearray) -> Iterator[Quantity]:
             yield Quantity(float(time.minutes), TIME, unit, 4, time.start, time.end)
 
 
-def _share_ends(folded: str, found: list[Quantity]) -> list[Quantity]:
+def _share_ends(folded: str, quantities: list[Quantity]) -> list[Quantity]:
     """Give both numbers of a range the sign of the first, the scale and unit of the last.
 
     $16-16.5bn, 10-15%, 3至5万元.
     """
-    for place, (first, last) in enumerate(pairwise(found)):
+    for place, (first, last) in enumerate(pairwise(quantities)):
         if (
             not 0 < last.start - first.end <= _LONGEST_SIGN
             or TIME in (first.kind, last.kind)
@@ -233,18 +233,18 @@ def _share_ends(folded: str, found: list[Quantity]) -> list[Quantity]:
             continue
         end = last
         if first.unit and (last.kind, last.unit) == ("number", ""):
-            end = found[place + 1] = last._replace(kind=first.kind, unit=first.unit)
+            end = quantities[place + 1] = last._replace(kind=first.kind, unit=first.unit)
         shown = _BARE.match(folded, end.start)
         high = float(shown.group().replace(",", "")) if shown else 0.0
         # A last number that is smaller as written has its scale to itself: $500 to $1 million.
         if 0 < first.value <= high:
             value = first.value * end.value / high
-            found[place] = first._replace(value=value, kind=end.kind, unit=end.unit)
-    return found
+            quantities[place] = first._replace(value=value, kind=end.kind, unit=end.unit)
+    return quantities
 
 
 def _collect(
-    found: list[Quantity],
+    quantities: list[Quantity],
     taken: bytearray,
     matches: Iterable[re.Match[str]],
     read: Callable[[re.Match[str]], Quantity | None],
@@ -255,7 +255,7 @@ def _collect(
             continue
         quantity = read(match)
         if quantity is not None:
-            found.append(quantity)
+            quantities.append(quantity)
             taken[start:end] = b"\1" * (end - start)
 
 

@@ -60,7 +60,7 @@ _NEEDS: Final = re.compile(
 
 def denies(folded: str) -> bool:
     """Whether a word with a meaning follows a negation of folded text in its clause."""
-    plain = _DOUBLE.sub(lambda found: " " * len(found.group()), folded)
+    plain = _DOUBLE.sub(lambda negation: " " * len(negation.group()), folded)
     if "without" in plain and _NEEDS.search(plain):
         return False
     return any(

@@ -46,8 +46,8 @@ class Quantity(NamedTuple):
             return self.kind == other.kind and self._same_time(other)
         if "percent" in (self.kind, other.kind) and self.kind != other.kind:
             return not (self.unit or other.unit) and self._converted(other)
-        unit, known = self.unit, other.unit
-        if unit == known or not unit or not known or _loose(unit, known):
+        unit, other_unit = self.unit, other.unit
+        if unit == other_unit or not unit or not other_unit or _loose(unit, other_unit):
             return same_value(self.value, other.value, self.digits, other.digits)
         return self._converted(other)
 
@@ -84,17 +84,17 @@ def _loose(a: str, b: str) -> bool:
     return any(a in group and b in group for group in _INTERCHANGEABLE)
 
 
-def same_value(stated: float, known: float, digits: int, known_digits: int) -> bool:
-    """Whether `stated` is `known`, or `known` rounded to the fewer digits that were stated.
+def same_value(stated: float, other: float, digits: int, known_digits: int) -> bool:
+    """Whether `stated` is `other`, or `other` rounded to the fewer digits that were stated.
 
     At least two significant digits must be stated, or rounding would excuse anything.
     """
-    if stated == known:
+    if stated == other:
         return True
-    apart = abs(stated - known)
-    if apart <= 1e-10 * max(1.0, abs(stated), abs(known)):
+    apart = abs(stated - other)
+    if apart <= 1e-10 * max(1.0, abs(stated), abs(other)):
         return True
-    if digits < 2 or digits >= known_digits or stated * known <= 0:
+    if digits < 2 or digits >= known_digits or stated * other <= 0:
         return False
     return apart <= 0.5 * 10.0 ** (_magnitude(abs(stated)) - digits + 1)
 

@@ -38,8 +38,8 @@ def quotations(text: str) -> list[Quotation]:
     """The quotations of `text` that are long enough to be somebody's words."""
     if not any(mark in text for mark in _MARKS):
         return []
-    found = ((match.start(), match[match.lastindex or 0]) for match in _QUOTED.finditer(text))
-    return [Quotation(start, _stretches(quoted)) for start, quoted in found if _is_long(quoted)]
+    quoted_at = ((match.start(), match[match.lastindex or 0]) for match in _QUOTED.finditer(text))
+    return [Quotation(start, _stretches(quoted)) for start, quoted in quoted_at if _is_long(quoted)]
 
 
 def _stretches(quoted: str) -> tuple[str, ...]:

@@ -129,21 +129,21 @@ def _listed(rest: str, start: int) -> list[Entry] | None:
     """Sources in the line of the title: "Sources: a.pdf, [2]"; None where it says something."""
     if len(rest) > _LONGEST_ENTRY or rest.rstrip().endswith(_ENDS):
         return None
-    found, at = [], 0
+    entries, at = [], 0
     for part in re.split(r"([,，、;；])", rest.rstrip(" )）")):
         place, at = at, at + len(part)
         if part.strip(" ,，、;；"):
             match = _ENTRY.match(part)
             key = match["key"] if match else None
-            found.append(
+            entries.append(
                 Entry(start + place, start + at, key, _names(match["text"] if match else part))
             )
-    return found
+    return entries
 
 
 def _entries(text: str, at: int) -> list[Entry] | None:
     """One source a line from `at` to the end; None where something else follows."""
-    found = []
+    entries = []
     for line in re.finditer(r"[^\n]+", text[at:]):
         if not line[0].strip():
             continue
@@ -151,8 +151,8 @@ def _entries(text: str, at: int) -> list[Entry] | None:
         if match is None or len(line[0]) > _LONGEST_ENTRY or line[0].rstrip().endswith(_ENDS):
             return None
         start = at + line.start()
-        found.append(Entry(start, at + line.end(), match["key"], _names(match["text"])))
-    return found
+        entries.append(Entry(start, at + line.end(), match["key"], _names(match["text"])))
+    return entries
 
 
 def _names(text: str) -> tuple[str, ...]:

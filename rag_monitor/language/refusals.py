@@ -1,4 +1,4 @@
-"""Sentences that decline to answer, or say that the sources are silent."""
+"""Sentences that decline to answer, or say that the sources are silent; apologies that do not."""
 
 from __future__ import annotations
 
@@ -6,9 +6,30 @@ import re
 from typing import Final
 
 from rag_monitor.language.alternatives import Alternatives
-from rag_monitor.language.apologies import APOLOGY, SORRY_FIRST
 from rag_monitor.language.hints import Hints
 from rag_monitor.language.refusal_patterns import HAN_NOT_MINE, HAN_SILENT, NOT_MINE, SILENT
+
+APOLOGY: Final = re.compile(
+    r"^(?:(?:i'm|i am|we're|we are) )?(?:very |so |really |truly )?sorry "
+    r"(?:for|about|to hear|that (?:you|your))\b"
+    r"|^(?:(?:i|we) )?apologi[sz]e for\b"
+    r"|^(?:我们|我)?(?:非常|很|十分|真是?|深感)?(?:抱歉|对不起)[，,]?(?:让|给|为|造成|带来)(?:您|你|大家)?"
+)
+"""An apology for something that happened: courtesy, not an answer declined."""
+SORRY_FIRST: Final = re.compile(
+    r"^(?:(?:i'm|i am|we're|we are) )?(?:very |so |really |truly |terribly )?(?:sorry|afraid)"
+    r"(?:[,;:.!]| -)\s*(?:but |however,? )?(?=\w)"
+    r"|^(?:i'm|i am|we're|we are) (?:afraid|sorry)(?: that)? (?=(?:the|your|it|there|this|that) )"
+    r"|^(?:我们|我)?(?:非常|很|十分|真是?|深感|实在)?(?:抱歉|对不起|不好意思)[，,。!！～~\s]+(?=\w)"
+)
+"""A polite beginning; what follows may decline, or say what is the case ("sorry, the fee is 5")."""
+
+
+def strip_apology(folded: str) -> str:
+    """A folded sentence without a polite beginning ("sorry, …", 抱歉，…), which states nothing."""
+    polite = SORRY_FIRST.match(folded)
+    return folded if polite is None else folded[polite.end() :]
+
 
 _REFUSAL: Final = Alternatives(
     r"\b(?:unable to|cannot|can't|could ?n[o']t|can not|not able to|am not able to)\s+"

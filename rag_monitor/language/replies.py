@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from rag_monitor.language.apologies import strip_apology
+from rag_monitor.language.refusals import strip_apology
 
 _ENGLISH: Final = (
     r"(?:yes|yeah|yep|no|nope|sure(?: thing)?|absolutely|correct|right|exactly|indeed|certainly"

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from rag_monitor.language.compiled import COMPILED
-from rag_monitor.language.remembered import Remembered
+from rag_monitor.language.memo_dict import MemoDict
 
 _ABBREVIATED_TEXT: Final = """
 mr mrs ms dr prof st sr jr vs etc e.g i.e eg ie cf al inc ltd co corp no nos vol fig figs approx
@@ -71,17 +71,17 @@ def sentence_texts(text: str) -> list[str]:
 
 def _plain_pieces(text: str) -> list[tuple[str, int]]:
     """Every sentence and where it begins."""
-    found: list[tuple[str, int]] = []
+    pieces: list[tuple[str, int]] = []
     start = 0
     boundary = _BOUNDARY if any(end in text for end in _HAN_ENDS) else _LATIN_BOUNDARY
     for match in boundary.finditer(text):
         stop, end = match.span()
         if text[stop] == "." and _is_protected(text, start, stop):
             continue
-        _append(found, text, start, end)
+        _append(pieces, text, start, end)
         start = end
-    _append(found, text, start, len(text))
-    return found
+    _append(pieces, text, start, len(text))
+    return pieces
 
 
 def _is_protected(text: str, start: int, stop: int) -> bool:
@@ -102,7 +102,7 @@ def _ends_short(word: str) -> bool:
     return _ABBREVIATION.search(word) is not None
 
 
-_ENDS_SHORT: Final = Remembered(_ends_short, largest=16_384)
+_ENDS_SHORT: Final = MemoDict(_ends_short, largest=16_384)
 """Whether a word ends in an abbreviation or an initial."""
 
 
@@ -123,7 +123,7 @@ def _may_be_short(tail: str) -> bool:
     return not long_word and tail.lower().endswith(_ABBREVIATED_ENDS)
 
 
-def _append(found: list[tuple[str, int]], text: str, start: int, end: int) -> None:
+def _append(pieces: list[tuple[str, int]], text: str, start: int, end: int) -> None:
     piece = text[start:end]
     stripped = piece.lstrip()
     first = stripped[:1]
@@ -134,7 +134,7 @@ def _append(found: list[tuple[str, int]], text: str, start: int, end: int) -> No
     start += len(piece) - len(stripped)
     stripped = stripped.rstrip()
     if stripped[:1].isalnum() or _ALPHANUMERIC.search(stripped) is not None:
-        found.append((stripped, start))
+        pieces.append((stripped, start))
 
 
 def _marker(piece: str) -> int:

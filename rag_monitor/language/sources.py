@@ -62,8 +62,8 @@ class Sources:
             listed: What its list of sources says of each key.
         """
         names = listed.get(label.text, ())
-        if names and (found := self.by_names(names)) is not None:
-            return found
+        if names and (places := self.by_names(names)) is not None:
+            return places
         if label.anchor is None or label.number is None:
             own = self._labels.get(_plain(label.text))
             if own is not None:
@@ -78,8 +78,8 @@ class Sources:
     def by_names(self, names: Sequence[str]) -> tuple[int, ...] | None:
         """The passages that a list of sources means; empty: it names others; None: cannot tell."""
         for name in names:
-            if found := self._by_name(name):
-                return found
+            if places := self._by_name(name):
+                return places
         return () if any(_host(_plain(n)) and self._hosts for n in names) else None
 
     def _by_number(self, number: int) -> tuple[int, ...] | None:

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from rag_monitor.language.remembered import Remembered
+from rag_monitor.language.memo_dict import MemoDict
 
 _STOP_WORDS_TEXT: Final = """
 a about above after again all also although am an and another any are as at be because been
@@ -111,5 +111,5 @@ def _reduce(token: str) -> str:
     return _stem(token) if first.isascii() else token
 
 
-REDUCED: Final = Remembered(_reduce, largest=100_000, longest=48)
+REDUCED: Final = MemoDict(_reduce, largest=100_000, longest=48)
 """Word as written to word as matched."""

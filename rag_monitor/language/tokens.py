@@ -5,7 +5,7 @@ Works on text that `normalise` has folded. Needs no segmenter and no model.
 
 from __future__ import annotations
 
-from rag_monitor.language.places import holds_digit
+from rag_monitor.language.match_positions import holds_digit
 from rag_monitor.language.stems import GRAMMAR
 from rag_monitor.language.vocabulary import present
 
@@ -35,7 +35,7 @@ def term_set(folded: str) -> frozenset[str]:
 
 def worded_terms(folded: str) -> frozenset[str]:
     """As `term_set`, numbers left out."""
-    found = term_set(folded)
+    terms = term_set(folded)
     if not holds_digit(folded):
-        return found
-    return frozenset([term for term in found if not term[0].isdigit()])
+        return terms
+    return frozenset([term for term in terms if not term[0].isdigit()])

@@ -17,7 +17,7 @@ from threading import Lock
 from typing import Final, Protocol
 
 from rag_monitor.language.compiled import COMPILED
-from rag_monitor.language.remembered import Remembered
+from rag_monitor.language.memo_dict import MemoDict
 from rag_monitor.language.stems import GRAMMAR, REDUCED
 
 BREAK: Final = "\0"
@@ -87,15 +87,15 @@ class PlainVocabulary:
         self.words = list(first)
         self.generation = generation
         self._reduce = reduce
-        self.index: dict[str, int] = Remembered(self._give, largest=sys.maxsize)
+        self.index: dict[str, int] = MemoDict(self._give, largest=sys.maxsize)
         self.index.update(zip(self.words, count(), strict=False))
         self._characters = 0
         self._grammar = frozenset(self.words[1:])
         self._turn = Lock()
         self._wanted: dict[frozenset[str], frozenset[int]] = {}
-        self._packed = Remembered(self._pack, largest=60_000, longest=32)
+        self._packed = MemoDict(self._pack, largest=60_000, longest=32)
         """Text without spaces to the numbers of its words."""
-        self._stretches = Remembered(self._words_of, largest=60_000, longest=32)
+        self._stretches = MemoDict(self._words_of, largest=60_000, longest=32)
         """Text without spaces to its words."""
 
     @property
@@ -109,12 +109,12 @@ class PlainVocabulary:
 
     def _give(self, word: str) -> int:
         with self._turn:
-            found = self.index.get(word)
-            if found is None:
-                found = self.index[word] = len(self.words)
+            number = self.index.get(word)
+            if number is None:
+                number = self.index[word] = len(self.words)
                 self.words.append(word)
                 self._characters += len(word)
-            return found
+            return number
 
     def numbers(self, folded: str) -> bytes:
         """See `Words`."""
@@ -128,13 +128,13 @@ class PlainVocabulary:
         spaced = _stretches(folded)
         if spaced is not None:
             return list(chain.from_iterable(map(self._stretches.__getitem__, spaced)))
-        found: list[str] = []
+        tokens: list[str] = []
         for run in _RUN.findall(folded):
             if "\u3400" <= run[0] <= "\u9fff":
-                found += run
+                tokens += run
             else:
-                found.append(self._reduce(run))
-        return found
+                tokens.append(self._reduce(run))
+        return tokens
 
     def terms(self, folded: str) -> frozenset[str]:
         """See `Words`."""
@@ -146,20 +146,20 @@ class PlainVocabulary:
 
     def sentences(self, folded: list[str]) -> tuple[bytes, list[int]]:
         """See `Words`."""
-        found = list(map(self.numbers, folded))
-        return b"".join(found), [len(numbers) // _ONE.size for numbers in found]
+        numbered = list(map(self.numbers, folded))
+        return b"".join(numbered), [len(numbers) // _ONE.size for numbers in numbered]
 
     def holders(self, wanted: frozenset[str], numbers: bytes, lengths: list[int]) -> list[int]:
         """See `Words`."""
-        known = self._wanted.get(wanted)
-        if known is None:
-            known = self._wanted[wanted] = frozenset(map(self.number, wanted))
+        cached = self._wanted.get(wanted)
+        if cached is None:
+            cached = self._wanted[wanted] = frozenset(map(self.number, wanted))
         read = memoryview(numbers).cast("i")
         starts = accumulate(lengths, initial=0)
         return [
             place
             for place, (start, length) in enumerate(zip(starts, lengths, strict=False))
-            if not known.isdisjoint(read[start : start + length])
+            if not cached.isdisjoint(read[start : start + length])
         ]
 
     def _words_of(self, stretch: str) -> tuple[str, ...]:
@@ -177,12 +177,12 @@ def terms_among(words: Sequence[str], grammar: frozenset[str]) -> frozenset[str]
 
     Pairs of pure grammar are left out.
     """
-    found = frozenset(words).difference(grammar)
+    terms = frozenset(words).difference(grammar)
     runs = _HAN_RUN.findall("".join(words))
     if not runs:
-        return found
+        return terms
     pairs = chain.from_iterable([map(add, run, run[1:]) for run in runs])
-    return found.union([pair for pair in pairs if not grammar.issuperset(pair)])
+    return terms.union([pair for pair in pairs if not grammar.issuperset(pair)])
 
 
 _HAN_RUN: Final = re.compile(r"[\u3400-\u9fff]{2,}")
@@ -197,8 +197,8 @@ def _stretches(folded: str) -> list[str] | None:
 
     What stands between spaces recurs, and can be looked up as a whole.
     """
-    found = folded.split()
-    return found if len(folded) <= _SPACED * len(found) else None
+    stretches = folded.split()
+    return stretches if len(folded) <= _SPACED * len(stretches) else None
 
 
 def vocabulary() -> Words:

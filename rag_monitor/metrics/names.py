@@ -36,7 +36,7 @@ _IN_A_SENTENCE: Final = re.compile(rf" ?(?<![\w./-])({'|'.join(METRIC_NAMES)})(?
 _SPACE_IN_CHINESE: Final = re.compile(r"(?<=[\u4e00-\u9fff]) (?=[\u4e00-\u9fff])")
 
 
-def told(sentence: str, language: str, *, own_name: bool = True) -> str:
+def with_display_names(sentence: str, language: str, *, own_name: bool = True) -> str:
     """The sentence with metrics called as on the pages.
 
     Args:
@@ -45,11 +45,11 @@ def told(sentence: str, language: str, *, own_name: bool = True) -> str:
         own_name: In Chinese the metric's own name stays beside it, in parentheses.
     """
 
-    def name(found: re.Match[str]) -> str:
-        label = translate(Message(METRIC_NAMES[found[1]]), language)
+    def name(match: re.Match[str]) -> str:
+        label = translate(Message(METRIC_NAMES[match[1]]), language)
         if language == "zh" and own_name:
-            return f"{label}（{found[1]}）"  # Chinese has no spaces around its words
-        return found[0].replace(found[1], label)
+            return f"{label}（{match[1]}）"  # Chinese has no spaces around its words
+        return match[0].replace(match[1], label)
 
     spoken = _IN_A_SENTENCE.sub(name, sentence)
     return _SPACE_IN_CHINESE.sub("", spoken) if language == "zh" and not own_name else spoken

@@ -69,10 +69,10 @@ def hit_counts(traces: Iterable[Trace], basis: str) -> Mapping[tuple[HitKind, st
     """
     if basis not in {"all", "expected"}:
         raise ValueError(f"basis must be 'all' or 'expected', not {basis!r}")
-    known = list(traces)
+    listed = list(traces)
     hits: dict[tuple[HitKind, str], int] = {}
     bases: dict[tuple[HitKind, str], int] = {}
-    for trace in known:
+    for trace in listed:
         for kind in HitKind:
             called = hit_names(trace, kind)
             # What was called in vain counts too: a backend that is down must not go out of sight.
@@ -83,7 +83,7 @@ def hit_counts(traces: Iterable[Trace], basis: str) -> Mapping[tuple[HitKind, st
                 hits[key] = hits.get(key, 0) + (name in called)
                 bases[key] = bases.get(key, 0) + 1
     return {
-        key: HitCount(traces=len(known) if basis == "all" else bases[key], hits=count)
+        key: HitCount(traces=len(listed) if basis == "all" else bases[key], hits=count)
         for key, count in hits.items()
     }
 
@@ -94,11 +94,11 @@ def confusions(traces: Iterable[Trace]) -> list[Confusion]:
     Every name that was expected or hit among them gets a row, ordered by kind and name.
     """
     rows: list[Confusion] = []
-    known = list(traces)
+    listed = list(traces)
     for kind in HitKind:
         pairs = [
             (expected, hit_names(trace, kind))
-            for trace in known
+            for trace in listed
             if (expected := expected_names(trace, kind)) is not None
         ]
         names = sorted({name for expected, called in pairs for name in expected | called})

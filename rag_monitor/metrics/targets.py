@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.i18n import Message
 from rag_monitor.spelling import did_you_mean
 
 _PROFILES = "rag_monitor.metrics.profiles"
@@ -81,13 +82,18 @@ def load_profile(name_or_path: str) -> Profile:
         try:
             text = path.read_text(encoding="utf-8")
         except OSError as error:
-            raise ConfigurationError(f"the target profile {path} cannot be read: {error}") from None
+            raise ConfigurationError(
+                "the target profile {path} cannot be read: {reason}", path=path, reason=error
+            ) from None
         return parse_profile(path.stem, text)
     if name_or_path not in shipped_profiles():
         shipped = shipped_profiles()
         raise ConfigurationError(
-            f"no target profile {name_or_path!r}{did_you_mean(name_or_path, shipped)}; "
-            f"shipped: {', '.join(shipped)}. A path to your own must end in .toml"
+            "no target profile {profile!r}{meant}; shipped: {names}. A path to your own must end "
+            "in .toml",
+            profile=name_or_path,
+            meant=did_you_mean(name_or_path, shipped),
+            names=", ".join(shipped),
         )
     text = resources.files(_PROFILES).joinpath(f"{name_or_path}.toml").read_text(encoding="utf-8")
     return parse_profile(name_or_path, text)
@@ -102,10 +108,14 @@ def parse_profile(name: str, text: str) -> Profile:
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigurationError(f"target profile {name}: not valid TOML: {error}") from None
+        raise ConfigurationError(
+            "target profile {name}: not valid TOML: {reason}", name=name, reason=error
+        ) from None
     targets = data.get("target", [])
     if not isinstance(targets, list) or not targets:
-        raise ConfigurationError(f"target profile {name}: write at least one [[target]] table")
+        raise ConfigurationError(
+            "target profile {name}: write at least one [[target]] table", name=name
+        )
     return Profile(
         name=name,
         title=str(data.get("title", name)),
@@ -115,15 +125,19 @@ def parse_profile(name: str, text: str) -> Profile:
 
 
 def _target(profile: str, number: int, data: Any) -> Target:
-    where = f"target profile {profile}, target {number}"
+    where = Message("target profile {profile}, target {number}", profile=profile, number=number)
     if not isinstance(data, Mapping) or not isinstance(data.get("metric"), str):
-        raise ConfigurationError(f'{where}: name the metric, e.g. metric = "rouge_l"')
+        raise ConfigurationError('{where}: name the metric, e.g. metric = "rouge_l"', where=where)
     bounds = {key: data[key] for key in ("at_least", "at_most") if key in data}
     if len(bounds) != 1 or not all(isinstance(v, int | float) for v in bounds.values()):
-        raise ConfigurationError(f"{where}: give either at_least or at_most, as a number")
+        raise ConfigurationError(
+            "{where}: give either at_least or at_most, as a number", where=where
+        )
     unknown = set(data) - {"metric", "at_least", "at_most"}
     if unknown:
-        raise ConfigurationError(f"{where}: unknown key {sorted(unknown)[0]!r}")
+        raise ConfigurationError(
+            "{where}: unknown key {key!r}", where=where, key=sorted(unknown)[0]
+        )
     return Target(metric=data["metric"], **{key: float(value) for key, value in bounds.items()})
 
 

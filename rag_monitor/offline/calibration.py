@@ -69,12 +69,17 @@ def _check(rows: Sequence[JudgedRow]) -> None:
     faithful = sum(row.faithful for row in rows)
     if len(rows) < _FEWEST:
         raise RagMonitorError(
-            f"a calibration needs {_FEWEST} labelled rows that can be judged; there are {len(rows)}"
+            "a calibration needs {fewest} labelled rows that can be judged; there are {count}",
+            fewest=_FEWEST,
+            count=len(rows),
         )
     if min(faithful, len(rows) - faithful) < _FEWEST_OF_A_CLASS:
         raise RagMonitorError(
-            f"a calibration needs {_FEWEST_OF_A_CLASS} faithful and {_FEWEST_OF_A_CLASS} unfaithful"
-            f" rows; there are {faithful} and {len(rows) - faithful}"
+            "a calibration needs {fewest_of_a_class} faithful and {fewest_of_a_class} unfaithful "
+            "rows; there are {faithful} and {unfaithful}",
+            fewest_of_a_class=_FEWEST_OF_A_CLASS,
+            faithful=faithful,
+            unfaithful=len(rows) - faithful,
         )
 
 

@@ -6,6 +6,7 @@ import json
 import re
 from typing import Any, Final
 
+from rag_monitor.errors import RagMonitorError
 from rag_monitor.ingest.trace_encoding import TIMINGS
 from rag_monitor.offline.columns import CONTEXT_IDS
 from rag_monitor.offline.literals import looks_written_by_python, read_literal
@@ -24,8 +25,8 @@ _NUMBERS: Final = frozenset(TIMINGS)
 _BRACKETS: Final = ("[", "{")
 
 
-class UnreadableField(ValueError):  # noqa: N818 - becomes a `BadRow`
-    """A field that cannot be read as what it must be. The message says which and why."""
+class UnreadableField(RagMonitorError):  # noqa: N818 - becomes a `BadRow`
+    """A field cannot be read as what it must be."""
 
 
 def read_cell(target: str, value: str) -> Any:
@@ -83,8 +84,10 @@ def _written_by_python(target: str, value: str) -> Any:
             if target not in _LISTS:
                 return value
             raise UnreadableField(
-                f"`{target}` looks like a list of Python or NumPy that cannot be read ({error});"
-                " write the column as JSON"
+                "`{field}` looks like a list of Python or NumPy that cannot be read ({reason}); "
+                "write the column as JSON",
+                field=target,
+                reason=error,
             ) from None
     return value  # "[1] Opening hours" is a passage
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from rag_monitor.offline.literals import looks_written_by_python, read_literal
 
 _ASKS: Final = frozenset({"human", "user"})
-_ANSWERS: Final = frozenset({"ai", "assistant"})
+_ANSWERS: Final = frozenset({"ai", "assistant", "gpt"})
 _TELLS: Final = frozenset({"tool", "function"})
 _KNOWN: Final = _ASKS | _ANSWERS | _TELLS | {"system", "developer"}
 
@@ -62,6 +62,8 @@ def _messages(question: object) -> list[tuple[str, Mapping[str, Any]]] | None:
         return None
     messages: list[tuple[str, Mapping[str, Any]]] = []
     for message in listed:
+        if isinstance(message, Mapping) and "value" in message:  # of ShareGPT's
+            message = {"role": message.get("from"), "content": message["value"]}
         if not isinstance(message, Mapping) or "content" not in message:
             return None
         role = message.get("role") or message.get("type")
@@ -73,7 +75,7 @@ def _messages(question: object) -> list[tuple[str, Mapping[str, Any]]] | None:
 
 def _written(text: str) -> object:
     """The list that a cell of a table holds as text, if it may be one of messages."""
-    if not text.lstrip().startswith("[") or "content" not in text:
+    if not text.lstrip().startswith("[") or not ("content" in text or "value" in text):
         return None
     try:
         return json.loads(text)

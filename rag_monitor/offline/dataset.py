@@ -17,6 +17,7 @@ from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.trace import Trace
 from rag_monitor.errors import JudgeError
 from rag_monitor.evaluation.request import build_request
+from rag_monitor.i18n import Message
 from rag_monitor.judges.judge import Judge
 from rag_monitor.metrics.rag import (
     DEFAULT_SCORING,
@@ -179,7 +180,7 @@ async def _score(group: Sequence[DatasetRow], scorers: Sequence[Scorer]) -> list
     columns = await asyncio.gather(*(scorer.score(traces) for scorer in scorers))
     rows = iter(zip(*columns, strict=True)) if columns else iter([()] * len(traces))
     return [
-        RowResult(id=row.id, error=row.error or "not a trace", row=row)
+        RowResult(id=row.id, error=row.error or Message("not a trace"), row=row)
         if row.trace is None
         else _joined(row, next(rows), scorers)
         for row in group
@@ -206,7 +207,14 @@ def _joined(
             )
         else:
             scores.extend(failure)
-    return RowResult(id=row.id, scores=tuple(scores), error="; ".join(errors) or None, row=row)
+    return RowResult(id=row.id, scores=tuple(scores), error=_joined_reasons(errors), row=row)
+
+
+def _joined_reasons(reasons: Sequence[str]) -> str | None:
+    whole: str | None = None
+    for reason in reasons:
+        whole = reason if whole is None else Message("{one}; {other}", one=whole, other=reason)
+    return whole
 
 
 def as_line(

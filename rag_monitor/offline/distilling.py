@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from rag_monitor.domain.judgement import Aspect, Judgement, JudgeRequest, Statement
 from rag_monitor.evaluation.request import build_request
 from rag_monitor.judges.embedded.distil import Lesson
-from rag_monitor.judges.embedded.evidence import Evidence
+from rag_monitor.judges.embedded.evidence_index import EvidenceIndex
 from rag_monitor.judges.embedded.features import look_up_all
 from rag_monitor.judges.embedded.packing import reading
 from rag_monitor.judges.judge import Judge
@@ -20,7 +20,7 @@ from rag_monitor.offline.labelled import LabelledRow
 from rag_monitor.offline.refusals import StoppingJudge
 
 if TYPE_CHECKING:
-    from rag_monitor.judges.embedded.encoder import Doubts, Encoder
+    from rag_monitor.judges.embedded.encoder import Encoder, EncoderLogits
 
 _ASPECTS: Final = frozenset({Aspect.SUPPORT, Aspect.ANSWER_SUPPORTED})
 _BATCH: Final = 16
@@ -79,14 +79,14 @@ def _lesson(
     whole = answer.of(Aspect.ANSWER_SUPPORTED)
     if not whole or request.statements is None:
         return None
-    evidence = Evidence.build(request.contexts or (), request.question)
+    evidence = EvidenceIndex.build(request.contexts or (), request.question)
     spans = [Span(s.text, s.start, s.end) for s in request.statements]
     claims = look_up_all(spans, evidence)
     by_index = {verdict.index: verdict.probability for verdict in answer.of(Aspect.SUPPORT)}
-    read: list[Doubts | None] = [None] * len(claims)
+    read: list[EncoderLogits | None] = [None] * len(claims)
     if encoder is not None:
         asked = [n for n, claim in enumerate(claims) if claim.passage is not None]
-        said = encoder.doubts([reading(claims[n].piece, evidence) for n in asked])
+        said = encoder.logits([reading(claims[n].segment, evidence) for n in asked])
         for number, doubt in zip(asked, said, strict=True):
             read[number] = doubt
     return Lesson(

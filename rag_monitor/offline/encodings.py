@@ -112,10 +112,14 @@ def not_utf8(name: str, error: UnicodeDecodeError) -> ConfigurationError:
 
 def _refusal(name: str, guess: str | None) -> ConfigurationError:
     if guess is None:
-        return ConfigurationError(f'{name} is not UTF-8: save it as UTF-8 (Excel: "CSV UTF-8")')
+        return ConfigurationError(
+            '{name} is not UTF-8: save it as UTF-8 (Excel: "CSV UTF-8")', name=name
+        )
     return ConfigurationError(
-        f'{name} is not UTF-8; it looks like {guess}: save it as UTF-8 (Excel: "CSV UTF-8"), or'
-        f" convert it with `iconv -f {guess} -t UTF-8 {name} > utf8-{name}`"
+        '{name} is not UTF-8; it looks like {encoding}: save it as UTF-8 (Excel: "CSV UTF-8"), '
+        "or convert it with `iconv -f {encoding} -t UTF-8 {name} > utf8-{name}`",
+        name=name,
+        encoding=guess,
     )
 
 

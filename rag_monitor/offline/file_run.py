@@ -10,6 +10,7 @@ from typing import Final
 
 from rag_monitor.domain.judgement import as_configured
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.i18n import Message
 from rag_monitor.judges.judge import Judge
 from rag_monitor.metrics.text.encoder import Encoder
 from rag_monitor.metrics.text.perplexity import PerplexityModel
@@ -103,19 +104,20 @@ class FileEvaluation:
         chosen = self.selection
         if not chosen.names and not features_of(head).labels:
             if head and all(row.error is not None for row in head):
-                raise ConfigurationError(f"no row can be evaluated; {head[0].error}")
+                raise ConfigurationError("no row can be evaluated; {reason}", reason=head[0].error)
             raise ConfigurationError(
                 "there is nothing to compute: the rows carry no reference and no labels, and there"
                 " is no judge; name one with --judge"
             )
         if chosen.needs_judge and self._judge is None:
             name = (*chosen.judge, *chosen.reference_judge)[0]
-            raise ConfigurationError(f"{name} needs a judge: name one with --judge")
+            raise ConfigurationError("{name} needs a judge: name one with --judge", name=name)
         blends = CORRECTNESS_METRIC in chosen.reference_judge and self._options.similarity_share
         if blends and self._options.encoder is None:
             raise ConfigurationError(
-                f"{CORRECTNESS_METRIC} blends in semantic similarity: add --bertscore-model, or"
-                " --similarity-weight 0 to judge statements alone"
+                "{metric} blends in semantic similarity: add --bertscore-model, or "
+                "--similarity-weight 0 to judge statements alone",
+                metric=CORRECTNESS_METRIC,
             )
 
     async def run(self, on_row: Callable[[], None] = lambda: None) -> None:
@@ -214,31 +216,46 @@ class FileEvaluation:
 
     def _match(self, output: Path, place: int, line: Line, row: DatasetRow | None) -> None:
         if row is None or str(line["id"]) != str(row.id):
-            there = "no row" if row is None else f"row {row.id}"
+            there = Message("no row") if row is None else Message("row {id}", id=row.id)
             raise ConfigurationError(
-                f"{output.name}, line {place} is row {line['id']}, but the input has {there} there:"
-                " --resume goes on with the same input only"
+                "{output}, line {place} is row {row}, but the input has {there} there: --resume "
+                "goes on with the same input only",
+                output=output.name,
+                place=place,
+                row=line["id"],
+                there=there,
             )
         if line["input"] != row.fingerprint:
             raise ConfigurationError(
-                f"{output.name}, line {place}: row {row.id} of the input is not what was scored;"
-                " --resume goes on with the same input only: write another file"
+                "{output}, line {place}: row {id} of the input is not what was scored; --resume "
+                "goes on with the same input only: write another file",
+                output=output.name,
+                place=place,
+                id=row.id,
             )
         if set(line["scores"]) != set(self.selection.names):
             raise ConfigurationError(
-                f"{output.name} was written with other metrics; name the same ones with --metrics,"
-                " or write another file"
+                "{output} was written with other metrics; name the same ones with --metrics, or "
+                "write another file",
+                output=output.name,
             )
         if line["judge"] is not None and as_configured(line["judge"]) != self._by:
             raise ConfigurationError(
-                f"{output.name}, line {place} was judged by {line['judge']}, and the judge is"
-                f" {self._by} now; go on with the same judge, prompts and calibration, or write"
-                " another file"
+                "{output}, line {place} was judged by {judge}, and the judge is {judge_now} now; "
+                "go on with the same judge, prompts and calibration, or write another file",
+                output=output.name,
+                place=place,
+                judge=line["judge"],
+                judge_now=self._by,
             )
         if line["settings"] not in {None, self._with}:
             raise ConfigurationError(
-                f"{output.name}, line {place} was computed with {line['settings']}, and the"
-                f" settings are {self._with} now; go on with the same ones, or write another file"
+                "{output}, line {place} was computed with {settings}, and the settings are "
+                "{settings_now} now; go on with the same ones, or write another file",
+                output=output.name,
+                place=place,
+                settings=line["settings"],
+                settings_now=self._with,
             )
 
     def _take_over(self, line: Line, row: DatasetRow) -> None:

@@ -13,6 +13,7 @@ from typing import Any, Final
 import httpx
 
 from rag_monitor.errors import ConfigurationError, MalformedPayload
+from rag_monitor.i18n import Message, msgid
 from rag_monitor.offline.labelled import check_kinds
 from rag_monitor.offline.rows import BadRow, read_rows
 from rag_monitor.sdk.text import is_beside
@@ -75,7 +76,7 @@ class Endpoint:
     ) -> None:
         if not options.url.startswith(("http://", "https://")):
             raise ConfigurationError(
-                f"--endpoint must begin with http:// or https://, not {options.url!r}"
+                "--endpoint must begin with http:// or https://, not {url!r}", url=options.url
             )
         self._options = options
         where = httpx.URL(options.url)
@@ -108,16 +109,25 @@ class Endpoint:
             ) as reply:
                 self._read(reply, answer, began)
         except httpx.TimeoutException:
-            answer.error = f"no answer within {self._options.timeout_s:g} s"
+            answer.error = Message(
+                "no answer within {seconds:g} s", seconds=self._options.timeout_s
+            )
         except httpx.ConnectError as error:
-            said = f"nobody answers at {self._place} ({_said(error)})"
-            answer.error = f"{said}; is the application running?"
+            answer.error = Message(
+                "nobody answers at {url} ({reason}); is the application running?",
+                url=self._place,
+                reason=_said(error),
+            )
         except (httpx.NetworkError, httpx.RemoteProtocolError) as error:
-            answer.error = f"the connection to {self._place} broke off ({_said(error)})"
+            answer.error = Message(
+                "the connection to {url} broke off ({reason})",
+                url=self._place,
+                reason=_said(error),
+            )
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
             answer.error = f"{type(error).__name__}: {error}"
         except (ValueError, RecursionError) as error:
-            answer.error = f"cannot be read: {error}"
+            answer.error = Message("cannot be read: {reason}", reason=error)
         answer.end_to_end_ms = (self._clock() - began) * 1000
         return answer
 
@@ -142,9 +152,8 @@ class Endpoint:
         found = _first(content, self._options.answer_field, _ANSWERS)
         if not isinstance(found, str):
             names = self._options.answer_field or ", ".join(_ANSWERS)
-            raise ValueError(  # noqa: TRY004 - the reply is wrong, not our caller
-                f"no text at {names}; name the field with --answer-field"
-            )
+            text = msgid("no text at {names}; name the field with --answer-field")
+            raise ValueError(Message(text, names=names))  # noqa: TRY004 - the reply is wrong
         answer.text = found
         answer.contexts = _passages(_first(content, self._options.contexts_field, _CONTEXTS))
 
@@ -162,7 +171,7 @@ class Endpoint:
             pieces.append(piece)
             size += len(piece)
             if size > _LARGEST:
-                raise ValueError(f"more than {_LARGEST:,} characters")
+                raise ValueError(Message("more than {most:,} characters", most=_LARGEST))
         answer.text = "".join(pieces)
 
     def _event(self, name: str, data: str, *, begun: bool) -> tuple[str, list[Any] | None]:
@@ -197,7 +206,7 @@ def golden_rows(
         if isinstance(row, BadRow):
             yield row
         elif not isinstance(row.fields.get("question"), str) or not row.fields["question"].strip():
-            yield BadRow(row.number, "no question")
+            yield BadRow(row.number, Message("no question"))
         else:
             try:
                 check_kinds(row.fields)
@@ -272,7 +281,7 @@ def _limited(reply: httpx.Response) -> str:
     for part in reply.iter_bytes():
         size += len(part)
         if size > _LARGEST:
-            raise ValueError(f"more than {_LARGEST:,} bytes")
+            raise ValueError(Message("more than {most:,} bytes", most=_LARGEST))
         parts.append(part)
     return b"".join(parts).decode(reply.encoding or "utf-8", "replace")
 
@@ -319,7 +328,9 @@ def _with(body: Mapping[str, Any], path: str, value: str) -> dict[str, Any]:
     for step in steps:
         below = place.setdefault(step, {})
         if not isinstance(below, dict):
-            raise ConfigurationError(f"--question-field {path}: {step} is not an object in --body")
+            raise ConfigurationError(
+                "--question-field {path}: {step} is not an object in --body", path=path, step=step
+            )
         place = below
     place[last] = value
     return result

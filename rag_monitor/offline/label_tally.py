@@ -13,7 +13,7 @@ from rag_monitor.metrics.classification import ConfusionMatrix
 from rag_monitor.metrics.routing import Confusion, expected_names, hit_names, tried_names
 from rag_monitor.offline import figures
 from rag_monitor.offline.report.model import Confusions, Figure, LabelRates
-from rag_monitor.statistics.jackknife import jackknife_se
+from rag_monitor.statistics.moments import jackknife_se
 from rag_monitor.statistics.wilson import wilson_interval, z_two_sided
 
 BLOCKS: Final = 50

@@ -13,14 +13,15 @@ from typing import Any, Final
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.trace import Trace
 from rag_monitor.errors import IngestError, MalformedPayload
-from rag_monitor.ingest.known_names import unknown_kinds
-from rag_monitor.ingest.text import clean_name
+from rag_monitor.i18n import Message
+from rag_monitor.ingest.schema_fields import unknown_kinds
 from rag_monitor.ingest.trace_json import decode_trace
+from rag_monitor.ingest.values import clean_name
 from rag_monitor.language.script import detect_script
 from rag_monitor.offline.conversations import last_turn
 from rag_monitor.offline.dataset import DatasetRow
 from rag_monitor.offline.foreign_scores import reported_in
-from rag_monitor.offline.rows import BadRow, Row, read_rows
+from rag_monitor.offline.rows import BadRow, Row, at_row, read_rows
 from rag_monitor.spelling import did_you_mean
 
 _GROUP_KEYS: Final = ("source_id", "group", "cluster")
@@ -60,14 +61,14 @@ def read_labelled(path: Path, columns: Mapping[str, str] | None = None) -> Itera
         # The sign keeps it apart from the ids that other rows bring.
         name = _name(row.fields) or f"#{row.number + 1}"
         if isinstance(row, BadRow):
-            reason = f"row {row.number + 1}: {row.reason}"
+            reason = at_row(row.number, row.reason)
             yield _broken(name, reason, _fingerprint(row.reason))
         else:
             yield _read(row, name)
 
 
 def _read(row: Row, name: str) -> LabelledRow:
-    number, content = row.number + 1, row.fields
+    content = row.fields
     taken = None
     try:
         taken = _fingerprint(content)
@@ -75,9 +76,10 @@ def _read(row: Row, name: str) -> LabelledRow:
         trace = decode_trace(_measurable(content), received_at=datetime.now(UTC))
         check_kinds(content)
     except RecursionError:
-        return _broken(name, f"row {number}: the JSON is nested too deeply; flatten it", taken)
+        reason = Message("the JSON is nested too deeply; flatten it")
+        return _broken(name, at_row(row.number, reason), taken)
     except (ValueError, IngestError) as error:
-        return _broken(name, f"row {number}: {error}", taken)
+        return _broken(name, at_row(row.number, error), taken)
     return LabelledRow(
         row=DatasetRow(
             id=name,
@@ -85,7 +87,7 @@ def _read(row: Row, name: str) -> LabelledRow:
             fingerprint=taken,
             facets=_facets(content, trace),
             reported=reported_in(content),
-            unread=tuple(f"row {number}: {passage}" for passage in row.unread),
+            unread=tuple(at_row(row.number, passage) for passage in row.unread),
         ),
         faithful=_label(content),
         group=_group(content, trace.question or name),
@@ -103,8 +105,10 @@ def check_kinds(content: Mapping[str, Any]) -> None:
     for name in unknown_kinds(content):
         kinds = [kind.value for kind in HitKind]
         raise MalformedPayload(
-            f"`expected.{clean_name(name, 40)}` is no kind of hit{did_you_mean(name, kinds)};"
-            f" there are {', '.join(kinds)}"
+            "`expected.{name}` is no kind of hit{meant}; there are {kinds}",
+            name=clean_name(name, 40),
+            meant=did_you_mean(name, kinds),
+            kinds=", ".join(kinds),
         )
 
 

@@ -69,7 +69,9 @@ def open_lines(path: Path, metrics: Sequence[str], *, append: bool = False) -> L
     """
     check_kind(path)
     if append and path.suffix not in RESUMABLE:
-        raise ConfigurationError(f"--resume can go on with {' or '.join(RESUMABLE)} files only")
+        raise ConfigurationError(
+            "--resume can go on with {kinds} files only", kinds=" or ".join(RESUMABLE)
+        )
     if path.suffix == ".parquet":
         return _Parquet(path, metrics)
     about = _about(path) if append else _ABOUT
@@ -98,7 +100,9 @@ def check_kind(path: Path) -> None:
     """
     if path.suffix not in KINDS:
         raise ConfigurationError(
-            f"--output writes {', '.join(KINDS)} files, not {path.suffix or path}"
+            "--output writes {kinds} files, not {suffix}",
+            kinds=", ".join(KINDS),
+            suffix=path.suffix or path,
         )
 
 
@@ -146,7 +150,7 @@ class _Parquet:
             import pyarrow.parquet
         except ImportError:
             raise ConfigurationError(
-                f"Parquet files need pyarrow: {install_command('parquet')}"
+                "Parquet files need pyarrow: {command}", command=install_command("parquet")
             ) from None
         self._arrow = pyarrow
         self._metrics = tuple(metrics)
@@ -189,7 +193,7 @@ def read_lines(path: Path) -> Iterator[Line]:
         ConfigurationError: The file is missing or not one that `evaluate --output` wrote.
     """
     if not path.exists():
-        raise ConfigurationError(f"there is no file {path}")
+        raise ConfigurationError("there is no file {path}", path=path)
     check_kind(path)
     csv.field_size_limit(sys.maxsize)
     yield from _raw_csv(path) if path.suffix == ".csv" else _raw(path)
@@ -198,7 +202,12 @@ def read_lines(path: Path) -> Iterator[Line]:
 def _raw(path: Path) -> Iterator[Line]:
     for row in raw_rows(path):
         if isinstance(row, BadRow):
-            raise ConfigurationError(f"{path.name}, line {row.number + 1}: {row.reason}")
+            raise ConfigurationError(
+                "{path}, line {number}: {reason}",
+                path=path.name,
+                number=row.number + 1,
+                reason=row.reason,
+            )
         fields = row.fields
         if path.suffix == ".parquet":
             fields = _unfolded(fields)
@@ -210,7 +219,7 @@ def _raw(path: Path) -> Iterator[Line]:
 
 def _raw_csv(path: Path) -> Iterator[Line]:
     if not path.exists():
-        raise ConfigurationError(f"there is no file {path}")
+        raise ConfigurationError("there is no file {path}", path=path)
     with path.open(encoding="utf-8-sig", newline="") as stream:
         rows = csv.DictReader(stream)
         if rows.fieldnames is not None and "id" not in rows.fieldnames:
@@ -244,7 +253,7 @@ def _unfolded(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _foreign(path: Path) -> ConfigurationError:
-    return ConfigurationError(f"{path.name} is not a file that `evaluate --output` wrote")
+    return ConfigurationError("{path} is not a file that `evaluate --output` wrote", path=path.name)
 
 
 def scores_of(line: Line) -> tuple[Score, ...]:

@@ -16,6 +16,8 @@ import warnings
 from itertools import pairwise
 from typing import Any, Final
 
+from rag_monitor.i18n import Message
+
 LONGEST: Final = 4_000_000
 """Characters of a cell that are read."""
 _DEEPEST: Final = 50
@@ -45,16 +47,16 @@ def read_literal(text: str) -> list[Any] | dict[str, Any]:
     """
     text = text.strip()
     if len(text) > LONGEST:
-        raise ValueError(f"longer than {LONGEST:,} characters")
+        raise ValueError(Message("longer than {longest:,} characters", longest=LONGEST))
     try:
         tokens = _tokens(text)
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # an escape that `repr` never writes
             value = _array(tokens) if _is_array(tokens) else _evaluated(text)
     except (SyntaxError, tokenize.TokenError, RecursionError, MemoryError):
-        raise ValueError("not a list or an object") from None
+        raise ValueError(Message("not a list or an object")) from None
     if not isinstance(value, list | dict) or not _is_plain(value):
-        raise ValueError("not a list or an object of texts and numbers")
+        raise ValueError(Message("not a list or an object of texts and numbers"))
     return value
 
 
@@ -65,7 +67,7 @@ def _tokens(text: str) -> list[tokenize.TokenInfo]:
             continue
         depth += (token.string in "([{") - (token.string in ")]}")
         if depth > _DEEPEST:
-            raise ValueError("nested too deeply")
+            raise ValueError(Message("nested too deeply"))
         found.append(token)
     return found
 
@@ -96,7 +98,7 @@ def _array(tokens: list[tokenize.TokenInfo]) -> list[Any]:
     inside = tokens[1:-1]
     ends = (tokens[0].string, tokens[-1].string)
     if ends != ("[", "]") or any(token.type not in _VALUES for token in inside):
-        raise ValueError("not a list or an object")
+        raise ValueError(Message("not a list or an object"))
     return [ast.literal_eval(token.string) for token in inside]
 
 

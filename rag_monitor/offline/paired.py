@@ -15,8 +15,8 @@ from rag_monitor.offline.missing import Missing, MissingTally, is_due
 from rag_monitor.offline.run_settings import differing
 from rag_monitor.offline.selection import SMALLER_IS_BETTER, UNBOUNDED
 from rag_monitor.statistics.agreement import clustered_bootstrap
+from rag_monitor.statistics.comparison import benjamini_hochberg
 from rag_monitor.statistics.moments import mean_from_sums
-from rag_monitor.statistics.multiplicity import benjamini_hochberg
 from rag_monitor.statistics.student import t_interval, t_p_value
 from rag_monitor.statistics.wilson import Interval
 
@@ -118,7 +118,9 @@ def compare_files(
     after, repeated_b, (judges_b, settings_b) = _by_id(b)
     shared = [id_ for id_ in before if id_ in after]
     if not shared:
-        raise RagMonitorError(f"{a.name} and {b.name} have no row id in common")
+        raise RagMonitorError(
+            "{first} and {other} have no row id in common", first=a.name, other=b.name
+        )
     known = {name for row in after.values() for name in row}
     names = [name for name in dict.fromkeys(n for row in before.values() for n in row)
              if name in known]  # fmt: skip
@@ -134,7 +136,9 @@ def compare_files(
         if not pairs[name] and missing.exceeds(lacking[name].share, max_missing)
     ]
     if not metrics:
-        raise RagMonitorError(f"{a.name} and {b.name} have no scored metric in common")
+        raise RagMonitorError(
+            "{first} and {other} have no scored metric in common", first=a.name, other=b.name
+        )
     losses = [
         Regression(id=id_, metric=name, a=x, b=y, loss=-_gain(name, x, y))
         for name, rows in pairs.items()

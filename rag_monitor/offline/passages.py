@@ -10,14 +10,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from rag_monitor.domain.trace import RetrievedDocument
+from rag_monitor.i18n import Message
 from rag_monitor.ingest.passages import documents_in
 from rag_monitor.ingest.values import real, structured
 from rag_monitor.offline.cells import UnreadableField
 
 _KINDS: Final = {
-    type(None): "null", bool: "a boolean", int: "a number", float: "a number", list: "a list",
-}  # fmt: skip
-_WANTED: Final = "a text, or an object with `content`, `page_content` or `text`"
+    type(None): "null",
+    bool: Message("a boolean"),
+    int: Message("a number"),
+    float: Message("a number"),
+    list: Message("a list"),
+}
 
 
 def read_passages(value: Any, where: str = "contexts") -> tuple[Any, list[str]]:
@@ -39,7 +43,7 @@ def read_passages(value: Any, where: str = "contexts") -> tuple[Any, list[str]]:
     for name, item in _flat(value, where):
         passage = _passage(item)
         if passage is None:
-            unread.append(f"`{name}` cannot be read: {_shown(item)}; a passage is {_WANTED}")
+            unread.append(_no_passage(name, _shown(item)))
         else:
             passages.append(passage)
     if unread and not passages:
@@ -60,7 +64,9 @@ def with_ids(passages: Any, ids: Any) -> Any:
         return [{"id": name} for name in names]
     if len(names) != len(passages):
         raise UnreadableField(
-            f"`retrieved_context_ids` has {len(names)} ids for {len(passages)} passages"
+            "`retrieved_context_ids` has {ids} ids for {passages} passages",
+            ids=len(names),
+            passages=len(passages),
         )
     return [
         {**(passage if isinstance(passage, Mapping) else {"content": passage}), "id": name}
@@ -91,7 +97,7 @@ def _from_object(value: Mapping[str, Any], where: str) -> Any:
     if found is not None:
         return [_written(document) for document in found]
     if not value:
-        raise UnreadableField(f"`{where}` cannot be read: an empty object; a passage is {_WANTED}")
+        raise UnreadableField(_no_passage(where, Message("an empty object")))
     return [value]
 
 
@@ -134,8 +140,17 @@ def _written(document: RetrievedDocument) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value not in (None, {})}
 
 
-def _shown(item: object) -> str:
+def _no_passage(name: str, shown: Message) -> Message:
+    return Message(
+        "`{name}` cannot be read: {shown}; a passage is a text, or an object with `content`, "
+        "`page_content` or `text`",
+        name=name,
+        shown=shown,
+    )
+
+
+def _shown(item: object) -> Message:
     if isinstance(item, Mapping):
         names = ", ".join(f"`{str(name)[:40]}`" for name in list(item)[:5])
-        return f"an object with {names or 'nothing'}"
-    return f"it is {_KINDS.get(type(item), type(item).__name__)}"
+        return Message("an object with {names}", names=names or Message("nothing"))
+    return Message("it is {kind}", kind=_KINDS.get(type(item), type(item).__name__))

@@ -115,8 +115,16 @@ class StoppingJudge:
 
     def _error(self) -> EverythingRefused:
         if isinstance(self._refusal, QuotaExhausted):
-            return EverythingRefused(f"the quota of {self.identity} is used up: {self._refusal}")
-        return EverythingRefused(f"{self.identity} refuses everything: {self._refusal}")
+            return EverythingRefused(
+                "the quota of {identity} is used up: {refusal}",
+                identity=self.identity,
+                refusal=self._refusal,
+            )
+        return EverythingRefused(
+            "{identity} refuses everything: {refusal}",
+            identity=self.identity,
+            refusal=self._refusal,
+        )
 
 
 class HeldBack:

@@ -10,6 +10,7 @@ import csv
 import gzip
 import io
 import json
+import re
 import sys
 import zlib
 from collections.abc import Iterator, Mapping
@@ -20,18 +21,21 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.i18n import Message
 from rag_monitor.installation import install_command
 from rag_monitor.offline import workbook
 from rag_monitor.offline.columns import names_with
 from rag_monitor.offline.encodings import LOOKED_AT, UTF8_MARK, as_utf8, check_utf8, not_utf8
 from rag_monitor.offline.exported import restored
 from rag_monitor.offline.shaping import Shaped, shaped
+from rag_monitor.offline.wrapped import rows_in, wraps_rows
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _LINES = (".jsonl", ".ndjson")
 _TABLES = (".csv", ".parquet", *workbook.KINDS)
 _OF_CELLS = (".csv", *workbook.KINDS)
 _LINES_LOOKED_AT = 51
+_SEPARATOR = re.compile(r"\"?sep=([,;|\t])\"?[,;\t]*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +64,8 @@ def read_rows(path: Path, columns: Mapping[str, str] | None = None) -> Iterator[
 
     Args:
         path: `.jsonl`, `.json`, `.csv` (each also gzipped), `.xlsx`, `.parquet`, or the folder of a
-            data set saved by Hugging Face `datasets`. A `.json` file may hold JSON lines, too.
+            data set saved by Hugging Face `datasets`. A `.json` file may hold JSON lines, too, or
+            an object around the rows.
         columns: The file's column to the Trace JSON name, in addition to `COLUMN_NAMES`.
 
     Raises:
@@ -83,6 +88,11 @@ def row_of(number: int, read: Shaped) -> Row | BadRow:
     return Row(number, read.fields, read.unread)
 
 
+def at_row(number: int, reason: object) -> Message:
+    """What is wrong with a row or left out of it, with its place, from 0; `reason` as it is."""
+    return Message("row {number}: {reason}", number=number + 1, reason=reason)
+
+
 def raw_rows(path: Path) -> Iterator[Row | BadRow]:
     """Rows of `path` as they are, see `read_rows`.
 
@@ -90,7 +100,7 @@ def raw_rows(path: Path) -> Iterator[Row | BadRow]:
         ConfigurationError: As `read_rows`.
     """
     if not path.exists():
-        raise ConfigurationError(f"there is no file {path}")
+        raise ConfigurationError("there is no file {path}", path=path)
     with readable(path):
         for number, raw in enumerate(_open_rows(path)):
             yield BadRow(number, raw) if isinstance(raw, str) else Row(number, raw)
@@ -107,9 +117,20 @@ def holds_lines(path: Path) -> bool:
     if path.is_dir():
         return False
     kind = _kind(path)
-    if kind != ".json":
-        return kind not in _TABLES
-    return looks_like_lines(path)
+    if kind in _TABLES or (kind == ".json" and not looks_like_lines(path)):
+        return False
+    return not _is_one_document(path)
+
+
+def _is_one_document(path: Path) -> bool:
+    """Whether the only line of a file is an object around rows.
+
+    Raises:
+        ConfigurationError: The file cannot be read or unpacked.
+    """
+    with readable(path), open_bytes(path) as stream:
+        lines = list(islice((line for line in stream if line.strip()), 2))
+    return len(lines) == 1 and wraps_rows(_object(lines[0]))
 
 
 def looks_like_lines(path: Path) -> bool:
@@ -148,7 +169,7 @@ def readable(path: Path) -> Iterator[None]:
         yield
     except (OSError, EOFError, zlib.error, csv.Error) as error:
         reason = getattr(error, "strerror", None) or error
-        raise ConfigurationError(f"cannot read {path}: {reason}") from None
+        raise ConfigurationError("cannot read {path}: {reason}", path=path, reason=reason) from None
 
 
 def open_bytes(path: Path) -> IO[bytes]:
@@ -181,11 +202,14 @@ def _open_rows(path: Path) -> Iterator[Mapping[str, Any] | str]:
     if kind in workbook.KINDS:
         return workbook.read_workbook(path)
     if kind == ".xls":
-        raise ConfigurationError(f"{path.name}: save it as .xlsx or .csv; .xls is not read")
+        raise ConfigurationError(
+            "{path}: save it as .xlsx or .csv; .xls is not read", path=path.name
+        )
     if kind not in (*_LINES, ".json"):
         raise ConfigurationError(
-            f"{path.name}: unknown kind of file; known are .jsonl, .json, .csv (also .gz), .xlsx, "
-            ".parquet and a saved data set folder"
+            "{path}: unknown kind of file; known are .jsonl, .json, .csv (also .gz), .xlsx, "
+            ".parquet and a saved data set folder",
+            path=path.name,
         )
     return _jsonl(path) if holds_lines(path) else _json(path)
 
@@ -216,10 +240,10 @@ def _object(line: bytes) -> Mapping[str, Any] | str:
     try:
         value = json.loads(line.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        return f"not UTF-8 (byte {error.start})"
+        return Message("not UTF-8 (byte {byte})", byte=error.start)
     except (ValueError, RecursionError) as error:
-        return f"not valid JSON: {error}"
-    return value if isinstance(value, dict) else "not a JSON object"
+        return Message("not valid JSON: {reason}", reason=error)
+    return value if isinstance(value, dict) else Message("not a JSON object")
 
 
 def _json(path: Path) -> Iterator[Mapping[str, Any] | str]:
@@ -227,10 +251,11 @@ def _json(path: Path) -> Iterator[Mapping[str, Any] | str]:
         try:
             value = json.load(stream)
         except (ValueError, RecursionError) as error:
-            raise ConfigurationError(f"{path.name} is not valid JSON: {error}") from None
-    rows = value if isinstance(value, list) else [value]
-    for row in rows:
-        yield row if isinstance(row, dict) else "not a JSON object"
+            raise ConfigurationError(
+                "{path} is not valid JSON: {reason}", path=path.name, reason=error
+            ) from None
+    for row in rows_in(value):
+        yield row if isinstance(row, dict) else Message("not a JSON object")
 
 
 def _csv(path: Path) -> Iterator[Mapping[str, Any] | str]:
@@ -243,14 +268,15 @@ def _csv(path: Path) -> Iterator[Mapping[str, Any] | str]:
         followed.since = 0
         for row in table:
             if followed.ended:
-                yield (
-                    "a quotation mark opens here and is never closed: the rest of the file is"
-                    f" in this row (lines: {followed.since})"
+                yield Message(
+                    "a quotation mark opens here and is never closed: the rest of the file is in "
+                    "this row (lines: {lines})",
+                    lines=followed.since,
                 )
                 continue
             followed.since = 0
             if None in row:
-                yield "more cells than the header has columns"
+                yield Message("more cells than the header has columns")
                 continue
             yield {name: value for name, value in row.items() if value not in ("", None)}
 
@@ -280,10 +306,14 @@ class _Followed(Iterator[str]):
 def _delimited(stream: IO[str]) -> tuple[Iterator[str], str]:
     """The lines of a table and what parts its cells.
 
-    Where the comma is the decimal sign, a spreadsheet writes semicolons; other exports have tabs.
+    Where the comma is the decimal sign, a spreadsheet writes semicolons; other exports have tabs or
+    bars. A first line such as `sep=;` says it to spreadsheets.
     """
     header = stream.readline()
-    parted = max((",", ";", "\t"), key=header.count)
+    said = _SEPARATOR.fullmatch(header.strip("\ufeff\r\n"))
+    if said is not None:
+        return stream, said[1]
+    parted = max((",", ";", "\t", "|"), key=header.count)
     return chain((header,), stream), "," if "," in header else parted
 
 
@@ -293,14 +323,16 @@ def _parquet(path: Path) -> Iterator[Mapping[str, Any] | str]:
         import pyarrow.parquet as parquet
     except ImportError:
         raise ConfigurationError(
-            f"Parquet files need pyarrow: {install_command('parquet')}"
+            "Parquet files need pyarrow: {command}", command=install_command("parquet")
         ) from None
     try:
         with parquet.ParquetFile(path) as file:
             for batch in file.iter_batches(batch_size=256):
                 yield from map(restored, batch.to_pylist())
     except arrow.ArrowException as error:
-        raise ConfigurationError(f"cannot read {path} as Parquet: {error}") from None
+        raise ConfigurationError(
+            "cannot read {path} as Parquet: {reason}", path=path, reason=error
+        ) from None
 
 
 def _data_set(path: Path) -> Iterator[Mapping[str, Any] | str]:
@@ -309,11 +341,11 @@ def _data_set(path: Path) -> Iterator[Mapping[str, Any] | str]:
         import pyarrow as arrow
     except ImportError:
         raise ConfigurationError(
-            f"saved data sets need pyarrow: {install_command('parquet')}"
+            "saved data sets need pyarrow: {command}", command=install_command("parquet")
         ) from None
     files = sorted(path.rglob("*.arrow"))
     if not files:
-        raise ConfigurationError(f"{path} holds no .arrow file: not a saved data set")
+        raise ConfigurationError("{path} holds no .arrow file: not a saved data set", path=path)
     for file in files:
         with arrow.memory_map(str(file)) as source, arrow.ipc.open_stream(source) as stream:
             for batch in stream:
@@ -327,10 +359,10 @@ def count_rows(path: Path) -> int | None:
         ConfigurationError: As `read_rows`.
     """
     if not path.exists():
-        raise ConfigurationError(f"there is no file {path}")
+        raise ConfigurationError("there is no file {path}", path=path)
     kind = _kind(path)
     with readable(path):
-        if kind in _LINES:
+        if kind in _LINES and holds_lines(path):
             with open_bytes(path) as lines:
                 return sum(1 for line in lines if line.strip())
         if kind == ".csv":

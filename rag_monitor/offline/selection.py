@@ -115,13 +115,17 @@ def check_targets_exist(profile: Profile) -> None:
     for target in profile.targets:
         if target.metric.split("/")[0] == figures.HIT_RATE and not figures.is_figure(target.metric):
             raise UnknownMetric(
-                f"target profile {profile.name}: {target.metric!r} is no hit rate; write it as "
-                f"{figures.HIT_RATE_FORM}"
+                "target profile {profile}: {metric!r} is no hit rate; write it as {form}",
+                profile=profile.name,
+                metric=target.metric,
+                form=figures.HIT_RATE_FORM,
             )
         if target.metric not in known and not figures.is_figure(target.metric):
             raise UnknownMetric(
-                f"target profile {profile.name}: there is no metric "
-                f"{target.metric!r}{did_you_mean(target.metric, known)}"
+                "target profile {profile}: there is no metric {metric!r}{meant}",
+                profile=profile.name,
+                metric=target.metric,
+                meant=did_you_mean(target.metric, known),
             )
 
 
@@ -193,7 +197,12 @@ def choose(
     for name in names:
         _check(name, encoder=encoder, perplexity=perplexity)
         if name in TEXT_METRICS and not installed(_library(name)):
-            raise ConfigurationError(f"{name} needs {_library(name)}: {install_command('metrics')}")
+            raise ConfigurationError(
+                "{name} needs {library}: {command}",
+                name=name,
+                library=_library(name),
+                command=install_command("metrics"),
+            )
     return Selection(
         judge=_of(names, METRICS),
         reference_judge=_of(names, REFERENCE_JUDGED),
@@ -220,11 +229,15 @@ def _of(names: Sequence[str], family: Collection[str]) -> tuple[str, ...]:
 def _check(name: str, *, encoder: bool, perplexity: bool) -> None:
     if name not in ALL_METRICS:
         raise UnknownMetric(
-            f"there is no metric {name!r}{did_you_mean(name, ALL_METRICS)}; "
-            f"there are {', '.join(ALL_METRICS)}"
+            "there is no metric {name!r}{meant}; there are {names}",
+            name=name,
+            meant=did_you_mean(name, ALL_METRICS),
+            names=", ".join(ALL_METRICS),
         )
     if name in ENCODER_METRICS and not encoder:
-        raise ConfigurationError(f"{name} needs an encoder: add --bertscore-model NAME-OR-FOLDER")
+        raise ConfigurationError(
+            "{name} needs an encoder: add --bertscore-model NAME-OR-FOLDER", name=name
+        )
     if name == PERPLEXITY_METRIC and not perplexity:
         raise ConfigurationError(
             "perplexity needs a language model: add --perplexity-model NAME-OR-FOLDER"

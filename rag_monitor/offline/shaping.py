@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
+from rag_monitor.ingest.content import answer_in, question_in
+from rag_monitor.ingest.schema_fields import FIELDS
 from rag_monitor.offline.cells import STRUCTURED, UnreadableField, read_cell, read_string
 from rag_monitor.offline.columns import CONTEXT_IDS, rename
 from rag_monitor.offline.exported import gathered
 from rag_monitor.offline.foreign_scores import gather
 from rag_monitor.offline.passages import listed_ids, read_passages, with_ids
+
+_NESTED: Final[Mapping[str, Callable[[object], str | None]]] = {
+    "question": partial(question_in, lone=True), "answer": answer_in, "reference": answer_in,
+}  # fmt: skip
+"""Fields that may hold objects, and how their text is found in one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +40,33 @@ def shaped(raw: Mapping[str, Any], names: Mapping[str, str], *, cells: bool = Fa
         names: See `columns.names_with`.
         cells: Texts are those of a table's cells, where text stands for everything.
     """
-    fields = rename(raw, names)
+    fields = _unnested(rename(raw, names), names)
     read = read_cell if cells else _read
     try:
         fields = {
             name: read(name, value) if isinstance(value, str) else value
             for name, value in fields.items()
         }
+        if isinstance(fields.get("contexts"), str) and "contexts" not in raw:
+            fields["contexts"] = [fields["contexts"]]  # a column of texts, under another name
         fields, unread = _with_passages(fields)
     except UnreadableField as error:
         return Shaped(fields, error=str(error))
     return Shaped(gather(gathered(fields)), tuple(unread))
+
+
+def _unnested(fields: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """The row with what objects in it hold: `{"inputs": {"question": …}, "outputs": {…}}`."""
+    for name, find in _NESTED.items():
+        inner = fields.get(name)
+        if not isinstance(inner, Mapping):
+            continue
+        found = find(inner)
+        if found is None:
+            continue
+        beside = {} if name == "reference" else rename(inner, names)
+        fields = {**{k: v for k, v in beside.items() if k in FIELDS}, **fields, name: found}
+    return fields
 
 
 def _read(name: str, value: str) -> Any:

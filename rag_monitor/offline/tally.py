@@ -11,6 +11,7 @@ from rag_monitor import __version__
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.trace import Trace
+from rag_monitor.i18n import Message
 from rag_monitor.metrics.latency import PERCENTILES
 from rag_monitor.metrics.targets import Profile, check_targets
 from rag_monitor.metrics.text.bleu import BleuCounts
@@ -91,7 +92,7 @@ class Tally:
         said = result.error or next((score.detail for score in result.scores if score.detail), None)
         if said is not None and len(self._errors) < _ERRORS_KEPT:
             named = said.startswith(f"row {str(result.id)[1:]}: ")
-            self._errors.append(said if named else f"{result.id}: {said}")
+            self._errors.append(said if named else _of_row(result.id, said))
         for score in result.scores:
             self._metrics[score.metric].add(score)
             if score.metric in self._latency and score.value is not None:
@@ -114,7 +115,7 @@ class Tally:
                 self._reported.setdefault(name, Sums()).add(value)
         self._unread_count += len(row.unread)
         room = _ERRORS_KEPT - len(self._unread)
-        self._unread += [f"{row.id}: {passage}" for passage in row.unread[:room]]
+        self._unread += [_of_row(row.id, passage) for passage in row.unread[:room]]
 
     def _add_labels(self, row: DatasetRow, trace: Trace, scores: Sequence[Score]) -> None:
         block = block_of_row(row.id or trace.trace_id)
@@ -317,3 +318,7 @@ class _Groups:
             if (f, n) == (facet, name)
             and (figure := sums.figure(bounded=metric not in UNBOUNDED, least=0.0)) is not None
         }
+
+
+def _of_row(name: object, reason: str) -> Message:
+    return Message("{name}: {reason}", name=name, reason=reason)

@@ -25,7 +25,9 @@ def read_workbook(path: Path) -> Iterator[Mapping[str, Any] | str]:
     try:
         import openpyxl
     except ImportError:
-        raise ConfigurationError(f"Excel files need openpyxl: {install_command('xlsx')}") from None
+        raise ConfigurationError(
+            "Excel files need openpyxl: {command}", command=install_command("xlsx")
+        ) from None
     _check_size(path)
     try:
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
@@ -47,12 +49,14 @@ def _check_size(path: Path) -> None:
         raise _unreadable(path, error) from None
     if size > _LARGEST:
         raise ConfigurationError(
-            f"{path.name} is larger than {_LARGEST:,} bytes unpacked; save it as .csv"
+            "{path} is larger than {largest:,} bytes unpacked; save it as .csv",
+            path=path.name,
+            largest=_LARGEST,
         )
 
 
 def _unreadable(path: Path, error: Exception) -> ConfigurationError:
-    return ConfigurationError(f"cannot read {path} as a workbook: {error}")
+    return ConfigurationError("cannot read {path} as a workbook: {reason}", path=path, reason=error)
 
 
 def _rows(lines: Iterator[tuple[Any, ...]]) -> Iterator[Mapping[str, Any] | str]:

@@ -36,6 +36,10 @@ class NoAnswer(RagMonitorError):  # noqa: N818 - named after what happened
 class Deadline:
     """The moment by which a request must be over.
 
+        >>> deadline = Deadline(30.0)
+        >>> 29.0 < deadline.left() <= 30.0, deadline.passed
+        (True, False)
+
     Args:
         seconds: From now on.
     """
@@ -278,8 +282,8 @@ class _DeadlineReader(io.RawIOBase):
 
 
 def _addresses_of(host: str, port: int) -> list[str]:
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return [str(entry[4][0]) for entry in found]
+    entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [str(entry[4][0]) for entry in entries]
 
 
 def _dial(addresses: Sequence[str], port: int, deadline: Deadline) -> socket.socket:

@@ -17,6 +17,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from rag_monitor.errors import OutboundRefused
+from rag_monitor.i18n import Message, msgid
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Resolver = Callable[[str, int], Sequence[str]]
@@ -58,7 +59,16 @@ _METADATA: Final = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutboundPolicy:
-    """What the operator allows beyond the public internet."""
+    """What the operator allows beyond the public internet.
+
+    >>> check_url("https://hooks.example.com/alerts?team=7", OutboundPolicy()).path
+    '/alerts?team=7'
+    >>> check_url("http://10.2.0.7/alerts", OutboundPolicy(allow_hosts=("10.2.0.0/16",))).port
+    80
+    >>> check_url("http://10.2.0.7/alerts", OutboundPolicy())
+    Traceback (most recent call last):
+    rag_monitor.errors.OutboundRefused: 10.2.0.7 is a private address; to allow it, set ...
+    """
 
     allow_private: bool = False
     """Loopback and private networks; link-local and metadata addresses stay out."""
@@ -99,10 +109,12 @@ def check_url(url: str, policy: OutboundPolicy) -> Target:
         parts = urlsplit(url)
         given = parts.port
     except ValueError as error:
-        raise OutboundRefused(f"the URL cannot be read: {error}") from None
+        raise OutboundRefused("the URL cannot be read: {reason}", reason=error) from None
     scheme = parts.scheme.lower()
     if scheme not in _SCHEMES:
-        raise OutboundRefused(f"the URL must begin with https:// or http://, not {scheme!r}")
+        raise OutboundRefused(
+            "the URL must begin with https:// or http://, not {scheme!r}", scheme=scheme
+        )
     if parts.username is not None or parts.password is not None:
         raise OutboundRefused("the URL holds a user name; put credentials into a header")
     host = (parts.hostname or "").rstrip(".").lower()
@@ -131,35 +143,38 @@ def resolve(
     return list(dict.fromkeys(addresses))
 
 
-def check_address(text: str, policy: OutboundPolicy) -> None:
+def check_address(given: str, policy: OutboundPolicy) -> None:
     """Refuse an address we do not connect to.
 
     Raises:
         OutboundRefused: With the reason.
     """
-    address = _unwrapped(ipaddress.ip_address(text.split("%", 1)[0]))
+    address = _unwrapped(ipaddress.ip_address(given.split("%", 1)[0]))
     if _in_allowed_network(address, policy):
         return
     reason = _reason(address)
     if reason is None or (policy.allow_private and reason == "private"):
         return
-    hint = (
-        "set allow_private or name it in allow_hosts"
+    text = (
+        msgid(
+            "{address} is a {kind} address; to allow it, set allow_private or name it in "
+            "allow_hosts"
+        )
         if reason == "private"
-        else "name it in allow_hosts"
+        else msgid("{address} is a {kind} address; to allow it, name it in allow_hosts")
     )
-    raise OutboundRefused(f"{text} is a {reason} address; to allow it, {hint}")
+    raise OutboundRefused(text, address=given, kind=reason)
 
 
 def system_resolver(host: str, port: int) -> Sequence[str]:
     """What the machine's resolver says."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return [str(entry[4][0]) for entry in found]
+    entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [str(entry[4][0]) for entry in entries]
 
 
 def _check_port(port: int) -> None:
     if (port < 1024 and port not in _LOW_PORTS) or port in _OTHER_PROTOCOLS:
-        raise OutboundRefused(f"port {port} is not one that web services listen on")
+        raise OutboundRefused("port {port} is not one that web services listen on", port=port)
 
 
 def _check_host(host: str, policy: OutboundPolicy) -> None:
@@ -172,12 +187,13 @@ def _check_host(host: str, policy: OutboundPolicy) -> None:
         check_address(str(literal), policy)
         return
     if not _HOST.fullmatch(host) or len(host) > 253:
-        raise OutboundRefused(f"{host!r} is not a host name")
+        raise OutboundRefused("{host!r} is not a host name", host=host)
     inner = host == "localhost" or host.endswith(_INNER_NAMES) or "." not in host
     if inner and not policy.allow_private:
         raise OutboundRefused(
-            f"{host} is a name of an inner network; to allow it, set allow_private or name it in "
-            "allow_hosts"
+            "{host} is a name of an inner network; to allow it, set allow_private or name it in "
+            "allow_hosts",
+            host=host,
         )
 
 
@@ -194,7 +210,7 @@ def _literal(host: str) -> Address | None:
     try:
         return ipaddress.IPv4Address(socket.inet_aton(host))
     except OSError:
-        raise OutboundRefused(f"{host!r} is neither a host name nor an address") from None
+        raise OutboundRefused("{host!r} is neither a host name nor an address", host=host) from None
 
 
 def _unwrapped(address: Address) -> Address:
@@ -256,5 +272,5 @@ def _look_up(target: Target, timeout_s: float, resolver: Resolver) -> Sequence[s
     thread.join(timeout_s)
     if answers and answers[0]:
         return answers[0]
-    reason = str(errors[0]) if errors else "no answer in time"
-    raise OutboundRefused(f"{target.host} does not resolve: {reason}")
+    reason = errors[0] if errors else Message("no answer in time")
+    raise OutboundRefused("{host} does not resolve: {reason}", host=target.host, reason=reason)

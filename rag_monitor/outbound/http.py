@@ -66,10 +66,15 @@ def request(
                 max_reply_bytes=max_reply_bytes,
             )
         except NoAnswer as error:
-            raise OutboundFailed(f"{target.authority}: {_words(error)}") from error
+            raise OutboundFailed(
+                "{address}: {reason}", address=target.authority, reason=_words(error)
+            ) from error
     if not reply.whole:
-        reason = f"the answer is longer than {max_reply_bytes} bytes"
-        raise OutboundFailed(f"{target.authority}: {reason}")
+        raise OutboundFailed(
+            "{address}: the answer is longer than {most} bytes",
+            address=target.authority,
+            most=max_reply_bytes,
+        )
     return reply
 
 

@@ -27,7 +27,9 @@ def proxy_for(scheme: str, host: str) -> Proxy | None:
         return None
     parts = urlsplit(url if "://" in url else f"http://{url}")
     if parts.scheme != "http" or not parts.hostname:
-        raise NoAnswer(f"the environment names a proxy of {parts.scheme}, only http is spoken")
+        raise NoAnswer(
+            "the environment names a proxy of {scheme}, only http is spoken", scheme=parts.scheme
+        )
     return Proxy(parts.hostname, parts.port or 80, basic(parts.username, parts.password))
 
 

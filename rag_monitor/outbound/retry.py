@@ -13,6 +13,8 @@ from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Final
 
+from rag_monitor.i18n import Message
+
 REFUSED: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS})
 """Answers given before anything was done, so that any request may be sent again."""
 LATER: Final = REFUSED | {HTTPStatus.SERVICE_UNAVAILABLE}
@@ -50,16 +52,24 @@ def backoff_s(
     return longest * (0.5 + 0.5 * draw())
 
 
-def pause_s(asked: float | None, tries: int) -> float:
+def pause_s(retry_after_s: float | None, tries: int) -> float:
     """Seconds a caller of HTTP waits: `backoff_s`, or what was asked for and a little more."""
     pause = backoff_s(tries, _FIRST_PAUSE_S, _LONGEST_PAUSE_S)
-    if asked is None or asked <= pause:
+    if retry_after_s is None or retry_after_s <= pause:
         return pause
-    return asked + random.random() * max(pause / 2, min(1.0, asked / 4))  # noqa: S311 - jitter
+    return retry_after_s + random.random() * max(pause / 2, min(1.0, retry_after_s / 4))  # noqa: S311 - jitter
 
 
 class Waiting:
     """The tries of one request, and what was waited between them.
+
+        >>> waiting = Waiting(most_s=5.0)
+        >>> 0.25 <= waiting.next_pause_s(None) <= 0.5
+        True
+        >>> waiting.next_pause_s(60.0) is None  # longer than may be waited
+        True
+        >>> waiting.tries
+        2
 
     Args:
         most_s: How long may be waited in all, in seconds.
@@ -70,15 +80,18 @@ class Waiting:
         self.tries = 1
         self.waited_s = 0.0
 
-    def next_pause_s(self, asked: float | None) -> float | None:
+    def next_pause_s(self, retry_after_s: float | None) -> float | None:
         """Seconds to wait before the next try, counted as waited; None: that would be too long."""
-        pause = pause_s(asked, self.tries)
+        pause = pause_s(retry_after_s, self.tries)
         if self.waited_s + pause > self._most_s:
             return None
         self.waited_s += pause
         self.tries += 1
         return pause
 
-    def __str__(self) -> str:
+    @property
+    def times(self) -> Message:
         """How often it was tried, for a message: `once`, `3 times in 7 s`."""
-        return "once" if self.tries == 1 else f"{self.tries} times in {self.waited_s:.0f} s"
+        if self.tries == 1:
+            return Message("once")
+        return Message("{count} times in {seconds:.0f} s", count=self.tries, seconds=self.waited_s)

@@ -1,18 +1,21 @@
-"""Hides secrets and personal data in text before it leaves the process.
+"""Hides secrets and personal data in text: before it leaves the process, and in what others sent.
 
-Used by the SDK on its background thread and by ingest as a second net.
+The SDK uses it on its background thread, and ingest as a second net. What another server says of an
+error may hold anything, too: our own key, a line break that forges a log line, a page of HTML;
+`presentable` makes such a sentence fit to be logged, stored and shown.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from rag_monitor.errors import ConfigurationError
-from rag_monitor.redaction.patterns import ALL, ALWAYS, Pattern, Screen
+from rag_monitor.redaction.patterns import ALL, ALWAYS, SECRET, Pattern, Screen
 
 MODES: Final = ("mask", "hash", "drop")
 
@@ -33,6 +36,12 @@ class TextRedactor(Protocol):
 class Redactor:
     """Patterns for every field, and rules for whole fields.
 
+        >>> redactor = Redactor(fields={"user_id": "drop"})
+        >>> redactor.clean("question", "My key is sk-abcdefghij0123456789abcd, why?")
+        'My key is [secret], why?'
+        >>> redactor.clean("user_id", "u-7") is None
+        True
+
     Raises:
         ConfigurationError: On an unknown mode, or hashing without a key.
     """
@@ -52,7 +61,7 @@ class Redactor:
         unknown = sorted(used - set(MODES))
         if unknown:
             raise ConfigurationError(
-                f"unknown redaction mode {', '.join(unknown)}; use mask, hash or drop"
+                "unknown redaction mode {names}; use mask, hash or drop", names=", ".join(unknown)
             )
         if "hash" in used and not self.key:
             raise ConfigurationError("hashing needs a key: give redaction_key= any secret string")
@@ -91,12 +100,12 @@ class Redactor:
         parts: list[str] = []
         end = 0
         for match in pattern.expression.finditer(text):
-            found = match.group()
-            if not pattern.check(found):
+            matched = match.group()
+            if not pattern.check(matched):
                 continue
             if self.mode == "drop":
                 return None
-            parts += (text[end : match.start()], self._mark(pattern.kind, found, self.mode))
+            parts += (text[end : match.start()], self._mark(pattern.kind, matched, self.mode))
             end = match.end()
         return "".join((*parts, text[end:])) if parts else text
 
@@ -165,3 +174,66 @@ def build_redactor(
     raise ConfigurationError(
         'redact must be "default", "mask", "hash", "drop", "off", a Redactor or a callable'
     )
+
+
+LONGEST: Final = 300
+"""Characters of a sentence; the rest is cut off."""
+_READ: Final = 8_000
+"""Characters looked at; a longer text is cut before any pattern runs over it."""
+_SHORTEST_SECRET: Final = 4
+"""A shorter setting is no secret, and hiding it would hide half of the sentence."""
+_HIDDEN: Final = "[secret]"
+_PATTERNS: Final = (
+    SECRET.expression,
+    # A key by its prefix, also one that the server has starred already.
+    re.compile(r"\b(?:sk|ak|pk|rk)-[\w*.…-]{6,}"),
+    re.compile(r"(?i)(?<=\bbearer )[^\s\"',;]{6,}|(?<=\bbasic )[^\s\"',;]{6,}"),
+    # A value that is named a secret, as a header, a setting or part of a URL.
+    re.compile(
+        r"""(?ix) (?: authorization | (?:x-|x-goog-|ocp-apim-)?(?:api|subscription|access)[ _-]?key
+        | secret(?:[ _-]?key)? | (?:access[ _-]?)?token | password | passwd | pwd | signature | sig
+        | 密码 | 密钥 ) ["']? \s? (?:[:=：]|\bis\b|为) \s? ["']? (?:bearer|basic|token)? \s?
+        (?P<value> (?=[^\s"',;&，。；]*[0-9]) [^\s"',;&，。；]{6,400} )"""
+    ),
+    re.compile(r"(?i)[?&](?:api[_-]?key|key|token|access_token|code|sig)=(?P<value>[^\s&\"'<>]+)"),
+    re.compile(r"(?<=://)[^\s/?#]+(?=@)"),
+)
+_ESCAPES: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+def presentable(text: str, secrets: Iterable[str] = (), longest: int = LONGEST) -> str:
+    """`text` as one line without secrets and control characters, cut to `longest` characters.
+
+        >>> presentable("no access  for key sk-live-12345678; retry later")
+        'no access for key [secret]; retry later'
+
+    Args:
+        text: What the other server said.
+        secrets: Our own, which it may repeat; shorter ones than four characters are passed over.
+        longest: Characters kept.
+
+    Returns:
+        `text` itself, so that a `Message` can be translated, where nothing had to be changed.
+    """
+    whole, text = text, text[:_READ]
+    for secret in sorted(set(secrets), key=len, reverse=True):
+        if len(secret) >= _SHORTEST_SECRET:
+            text = text.replace(secret, _HIDDEN)
+    for pattern in _PATTERNS:
+        text = pattern.sub(_hidden, text)
+    text = _ESCAPES.sub("", text)
+    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    line = line if len(line) <= longest else line[: longest - 1].rstrip() + "…"
+    return whole if line == whole else line
+
+
+def without_credentials(url: str) -> str:
+    """`url` without user name, password and query, as it may be shown."""
+    return re.sub(r"(?<=://)[^\s/?#]+@", "", url).partition("?")[0]
+
+
+def _hidden(match: re.Match[str]) -> str:
+    if "value" not in match.re.groupindex:
+        return _HIDDEN
+    whole, start = match.group(), match.start()
+    return whole[: match.start("value") - start] + _HIDDEN + whole[match.end("value") - start :]

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 from rag_monitor.domain.ranges import between, check_ranges, not_negative
 from rag_monitor.errors import ConfigurationError
-from rag_monitor.sampling.draw import MAX_SALT_BYTES, rounded_up
+from rag_monitor.sampling.hash_sampling import MAX_SALT_BYTES, rounded_up
 
 STRATUM_KINDS: Final = ("app", "knowledge_base", "tag", "release", "environment")
 """What traces can be told apart by, in the order in which strata are tried."""
@@ -52,17 +52,18 @@ class SamplingOptions:
             )
         check_ranges(self, ConfigurationError)
         for name, rate in self.strata.items():
-            kind, _, wanted = name.partition("=")
-            if kind not in STRATUM_KINDS or not wanted:
+            kind, _, value = name.partition("=")
+            if kind not in STRATUM_KINDS or not value:
                 raise ConfigurationError(
-                    f"sampling stratum {name!r} is not understood; write one of "
-                    + ", ".join(f"{kind}=NAME" for kind in STRATUM_KINDS)
+                    "sampling stratum {name!r} is not understood; write one of {kinds}",
+                    name=name,
+                    kinds=", ".join(f"{kind}=NAME" for kind in STRATUM_KINDS),
                 )
             if not _SOME.holds(rate):
                 raise ConfigurationError(_SOME.refused(f"strata[{name!r}]", rate))
         for name in ("salt", "human_salt"):
             if not 0 < len(getattr(self, name).encode("utf-8", "surrogatepass")) <= MAX_SALT_BYTES:
-                raise ConfigurationError(f"sampling.{name} needs 1 to 64 bytes")
+                raise ConfigurationError("sampling.{name} needs 1 to 64 bytes", name=name)
         if self.salt == self.human_salt:
             raise ConfigurationError("sampling.salt and sampling.human_salt must differ")
 

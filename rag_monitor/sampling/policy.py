@@ -14,7 +14,7 @@ from typing import Final
 from rag_monitor.domain.decision import SamplingReason
 from rag_monitor.domain.ports import BudgetState
 from rag_monitor.domain.trace import Trace, TraceStatus
-from rag_monitor.sampling.draw import rounded_up
+from rag_monitor.sampling.hash_sampling import rounded_up
 from rag_monitor.sampling.options import STRATUM_KINDS, SamplingOptions
 
 PREFERRED: Final = ("answer_supported", "faithfulness")
@@ -57,9 +57,29 @@ def inclusion(
     options: SamplingOptions,
     state: SamplingState,
     trace: Trace,
-    cheap: Mapping[str, float] | None,
+    baseline_scores: Mapping[str, float] | None,
 ) -> Inclusion:
-    """The probability with which an expensive judge sees the trace."""
+    """The probability with which an expensive judge sees the trace.
+
+    The spread of an answer whose probability of being good is f is sqrt(f (1 - f)): sampling in
+    proportion to it gives the narrowest interval for the same number of judged traces. An answer
+    that the baseline judge is unsure of is sampled more often than a sure one:
+
+        >>> from rag_monitor.testing import make_trace
+        >>> options, past, trace = SamplingOptions(rate=0.1), SamplingState(), make_trace()
+        >>> inclusion(options, past, trace, {"faithfulness": 0.5})
+        Inclusion(probability=0.13, reason=<SamplingReason.UNCERTAIN: 'uncertain'>, stratum='')
+        >>> inclusion(options, past, trace, {"faithfulness": 0.99}).probability
+        0.058
+        >>> inclusion(options, past, trace, {"faithfulness": 1.0}).probability  # the floor
+        0.04
+
+    Args:
+        options: The design.
+        state: What is known of the window before.
+        trace: Its app, release, status, tags and knowledge bases count.
+        baseline_scores: The baseline judge's scores by metric; None: it has given none.
+    """
     stratum, rate = _stratum(options, trace)
     reason = SamplingReason.STRATUM if stratum else SamplingReason.BASE_RATE
     expected = state.expected_traces.get(trace.app)
@@ -67,12 +87,12 @@ def inclusion(
         rate = max(rate, min(1.0, options.min_per_window / expected))
     floor = options.floor_share * rate
     chosen = Inclusion(rate, reason, stratum)
-    score = _cheap_score(cheap)
+    score = _baseline_score(baseline_scores)
     if score is not None and rate < 1.0:  # a rate of 1 is every trace, the certain ones too
         typical = state.mean_uncertainty.get(trace.app) or START_UNCERTAINTY
-        wanted = min(1.0, floor + (rate - floor) / typical * uncertainty(score))
-        unsure = SamplingReason.UNCERTAIN if wanted > rate else reason
-        chosen = Inclusion(wanted, unsure, stratum)
+        probability = min(1.0, floor + (rate - floor) / typical * uncertainty(score))
+        unsure = SamplingReason.UNCERTAIN if probability > rate else reason
+        chosen = Inclusion(probability, unsure, stratum)
     if (trace.app, trace.release) in state.new_releases:
         chosen = _at_least(chosen, options.new_release_rate, SamplingReason.NEW_RELEASE)
     if trace.status is TraceStatus.ERROR:
@@ -102,13 +122,13 @@ def _stratum(options: SamplingOptions, trace: Trace) -> tuple[str, float]:
     return "", options.rate
 
 
-def _cheap_score(cheap: Mapping[str, float] | None) -> float | None:
-    if not cheap:
+def _baseline_score(baseline_scores: Mapping[str, float] | None) -> float | None:
+    if not baseline_scores:
         return None
     for metric in PREFERRED:
-        if metric in cheap:
-            return cheap[metric]
-    return sum(cheap.values()) / len(cheap)
+        if metric in baseline_scores:
+            return baseline_scores[metric]
+    return sum(baseline_scores.values()) / len(baseline_scores)
 
 
 def _at_least(chosen: Inclusion, probability: float, reason: SamplingReason) -> Inclusion:

@@ -31,28 +31,32 @@ class Traced(Protocol):
 class Arguments:
     """Chooses the question among the arguments of a function's calls.
 
+        >>> def handler(user_id, question, top_k=5): ...
+        >>> Arguments(handler).question(("u-7", "How long is the warranty?"), {})
+        (0.0, 'How long is the warranty?')
+
     Args:
         function: What is called.
         query: What is looked for is what a retriever is asked: `query` rather than `question`.
     """
 
     def __init__(self, function: Callable[..., Any], *, query: bool = False) -> None:
-        known = described(function)
+        signature = described(function)
         self._function = function
         self._routes = Routes(function)
         self._query = query
         self._own = 1 if is_method(function) else 0
-        self._names = tuple(one.name for one in known)
-        self._parameters = {one.name: one for one in known}
-        self._supplied = frozenset(one.name for one in known if one.supplied)
-        ranks = {one.name: self._rank(one.alias) for one in known if not one.supplied}
+        self._names = tuple(one.name for one in signature)
+        self._parameters = {one.name: one for one in signature}
+        self._supplied = frozenset(one.name for one in signature if one.supplied)
+        ranks = {one.name: self._rank(one.alias) for one in signature if not one.supplied}
         self._ranks = {name: rank for name, rank in ranks.items() if rank is not None}
         self._first = self._surest()
         self._alone = self._lone_argument()
         self.is_first = self._first is not None and self._first[0] == 0
         """Whether the question is the first argument if that is a text; `rank` is that of it."""
         self.rank = 0.0 if self._first is None else self._first[1]
-        self._told = False
+        self._warned = False
 
     def _surest(self) -> tuple[int, float, str] | None:
         """Position, rank and name of the argument that needs no other one to be looked at."""
@@ -98,12 +102,12 @@ class Arguments:
             if type(value) is dict and not kwargs and (inner := ranked_in(value)) is not None:
                 return inner[0] + _IN_FIELD, inner[1]
         given = self._given(args, kwargs)
-        found = [one for name, value in given if (one := self._named(name, value)) is not None]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            best = min(found)[0]
-            texts = {text for rank, text in found if rank == best}
+        named = [one for name, value in given if (one := self._named(name, value)) is not None]
+        if len(named) == 1:
+            return named[0]
+        if named:
+            best = min(named)[0]
+            texts = {text for rank, text in named if rank == best}
             if len(texts) == 1:
                 return best, texts.pop()
             self._say_none_of(given)
@@ -113,14 +117,14 @@ class Arguments:
     def _given(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[tuple[str, Any]]:
         """What the caller may have asked, by its name; empty where it has none."""
         names, supplied = self._names, self._supplied
-        found = []
+        given = []
         for place in range(self._own, len(args)):
             name = names[place] if place < len(names) else ""
             if name not in supplied:
-                found.append((name, args[place]))
+                given.append((name, args[place]))
         if kwargs:
-            found += [(name, value) for name, value in kwargs.items() if name not in supplied]
-        return found
+            given += [(name, value) for name, value in kwargs.items() if name not in supplied]
+        return given
 
     def _named(self, name: str, value: Any) -> tuple[float, str] | None:
         """The question in an argument that is named like one, or in a field of it that is."""
@@ -130,8 +134,8 @@ class Arguments:
         if rank is not None:
             text = question_in(value, depth=1)
             return None if text is None else (rank, text)
-        found = None if value is None or type(value) is str else ranked_in(value)
-        return None if found is None else (found[0] + _IN_FIELD, found[1])
+        ranked = None if value is None or type(value) is str else ranked_in(value)
+        return None if ranked is None else (ranked[0] + _IN_FIELD, ranked[1])
 
     def _guessed(self, given: list[tuple[str, Any]], web: object) -> Ranked | None:
         """The only text, those that are annotated so before others."""
@@ -156,22 +160,22 @@ class Arguments:
         return None
 
     def _is_text(self, name: str) -> bool | None:
-        known = self._parameters.get(name)
-        return None if known is None else known.text
+        parameter = self._parameters.get(name)
+        return None if parameter is None else parameter.text
 
     def _is_required(self, name: str) -> bool:
-        known = self._parameters.get(name)
-        return known is None or known.required
+        parameter = self._parameters.get(name)
+        return parameter is None or parameter.required
 
     def _rank(self, name: str) -> float | None:
         rank = rank_of_argument(name)
         return rank - GUESSED if self._query and name in QUERY_NAMES and rank is not None else rank
 
     def _say_none_of(self, given: list[tuple[str, Any]]) -> None:
-        if not self._told:
-            self._told = True
+        if not self._warned:
+            self._warned = True
             function = getattr(self._function, "__qualname__", "a function")
-            GUARD.say(
+            GUARD.warn_once(
                 f"question {function}",
                 "more than one argument of %s may be the question (%s), so none is taken; say "
                 "which with %s",

@@ -60,9 +60,10 @@ class RagMonitorMiddleware:
             if not self._options.wants(method, path):
                 return None
             query_string = bytes(scope.get("query_string") or b"")
-            return open_request(path, self._options, query_string, scope)
+            headers = scope.get("headers") or ()
+            return open_request(path, self._options, query_string, scope, headers)
         except Exception as error:  # noqa: BLE001 - the boundary
-            GUARD.caught("asgi", error)
+            GUARD.report("asgi", error)
             return None
 
 
@@ -122,7 +123,7 @@ class _Exchange:
             elif message["type"] == "http.disconnect":
                 self.disconnected = True
         except Exception as error:  # noqa: BLE001 - the boundary
-            GUARD.caught("asgi", error)
+            GUARD.report("asgi", error)
         return message
 
     async def send(self, message: Message) -> None:
@@ -135,7 +136,7 @@ class _Exchange:
         try:
             self._look(seen)
         except Exception as error:  # noqa: BLE001 - the boundary
-            GUARD.caught("asgi", error)
+            GUARD.report("asgi", error)
 
     def _look(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -162,13 +163,13 @@ def _copy_of(message: Message) -> Message:
         if isinstance(headers, list | tuple):  # an iterator would be used up
             copy["headers"] = tuple(headers)
     except Exception as error:  # noqa: BLE001 - the boundary
-        GUARD.caught("asgi", error)
+        GUARD.report("asgi", error)
         return message
     return copy
 
 
-def _header(headers: Any, wanted: bytes) -> str:
+def _header(headers: Any, header: bytes) -> str:
     for name, value in headers:
-        if bytes(name).lower() == wanted:
+        if bytes(name).lower() == header:
             return bytes(value).decode("latin-1")
     return ""

@@ -16,11 +16,10 @@ from urllib.parse import unquote
 
 from rag_monitor.errors import ConfigurationError
 from rag_monitor.sdk.counters import OUTSIDE
-from rag_monitor.sdk.endings import watch_children
+from rag_monitor.sdk.fork_exit import watch_children
 from rag_monitor.sdk.guard import GUARD
-from rag_monitor.sdk.options import DEFAULT_ENDPOINT, SWITCHES, Options
+from rag_monitor.sdk.options import DEFAULT_ENDPOINT, SWITCHES, Options, as_switch, is_blank
 from rag_monitor.sdk.peek import text_of
-from rag_monitor.sdk.settings import is_blank, switch
 from rag_monitor.sdk.threads import follow_threads
 
 if TYPE_CHECKING:
@@ -86,7 +85,7 @@ def _set_up(given: dict[str, Any], *, strict: bool, at_start: bool) -> None:
         if strict:
             raise
         reason = error.args[0] if isinstance(error, ConfigurationError) else error
-        GUARD.say(f"configure {reason}", "rag_monitor is off: %s", reason)
+        GUARD.warn_once(f"configure {reason}", "rag_monitor is off: %s", reason)
         recorder = None
     install(recorder)
 
@@ -99,7 +98,9 @@ def _read(given: dict[str, Any], *, strict: bool) -> Options:
     except Exception:
         raise
     except BaseException as error:  # of a value: reading takes microseconds, so no Ctrl-C fell here
-        raise ConfigurationError(f"a setting raised {type(error).__name__} when read") from error
+        raise ConfigurationError(
+            "a setting raised {kind} when read", kind=type(error).__name__
+        ) from error
     return options
 
 
@@ -112,7 +113,7 @@ def prepare() -> None:
         _recorder_class()
         from rag_monitor.sdk import tools  # noqa: F401 - loaded, that is all
     except Exception as error:  # noqa: BLE001 - the boundary
-        GUARD.caught("prepare", error)
+        GUARD.report("prepare", error)
 
 
 def install(recorder: Recorder | None) -> None:
@@ -164,7 +165,7 @@ def _waited(wait: Callable[[Recorder], bool]) -> bool:
     try:
         return wait(recorder) if recorder is not None else True
     except Exception as error:  # noqa: BLE001 - the boundary
-        GUARD.caught("flush", error)
+        GUARD.report("flush", error)
         return False
 
 
@@ -186,12 +187,12 @@ def feedback(
     statement: int | None = None,
     comment: str | None = None,
 ) -> None:
-    """Send a person's mark on a trace, in the background.
+    """Send a person's annotation of a trace, in the background.
 
     Args:
-        trace_id: `current().trace_id` of the answer that is marked.
+        trace_id: `current().trace_id` of the annotated answer.
         value: 0 (bad) to 1 (good).
-        metric: The metric the mark is about, or None for the whole answer.
+        metric: The metric it is about, or None for the whole answer.
         statement: 0-based index of the statement it is about.
         comment: Free text; redacted like captured text.
     """
@@ -199,7 +200,7 @@ def feedback(
     if recorder is None:
         return
     if text_of(trace_id) is None or not _unit(value):
-        GUARD.say("feedback", "feedback ignored: it needs a trace_id and a value from 0 to 1")
+        GUARD.warn_once("feedback", "feedback ignored: it needs a trace_id and a value from 0 to 1")
         return
     recorder.feedback(
         {
@@ -248,8 +249,12 @@ def _options(given: dict[str, Any], *, strict: bool) -> Options:
     values.update(given)
     unknown = sorted(set(values) - set(Options.__dataclass_fields__))
     if unknown:
-        known = ", ".join(Options.__dataclass_fields__)
-        raise ConfigurationError(f"unknown setting {', '.join(unknown)}; there are: {known}")
+        allowed = ", ".join(Options.__dataclass_fields__)
+        raise ConfigurationError(
+            "unknown setting {unknown}; there are: {names}",
+            unknown=", ".join(unknown),
+            names=allowed,
+        )
     if not strict:
         _to_the_safe_side(values)
     return Options(**values)
@@ -257,25 +262,29 @@ def _options(given: dict[str, Any], *, strict: bool) -> Options:
 
 def _otel_is_off(raw: str) -> bool:
     """What `OTEL_SDK_DISABLED` says; a word that nobody can read may have meant yes."""
-    off = switch(raw) if raw.strip().lower() not in ("enabled", "disabled") else None
+    off = as_switch(raw) if raw.strip().lower() not in ("enabled", "disabled") else None
     if type(off) is bool or is_blank(raw):
         return off is True
-    GUARD.say("switch otel", "OTEL_SDK_DISABLED must be true or false; rag_monitor is off")
+    GUARD.warn_once("switch otel", "OTEL_SDK_DISABLED must be true or false; rag_monitor is off")
     return True
 
 
 def _to_the_safe_side(values: dict[str, Any]) -> None:
     """Turn off every switch whose value nobody can read: it was meant to say something."""
     for name in SWITCHES:
-        if type(switch(values.get(name, False))) is not bool:
+        if type(as_switch(values.get(name, False))) is not bool:
             values[name] = False
-            GUARD.say(f"switch {name}", "%s must be true or false; it is taken for false", name)
+            GUARD.warn_once(
+                f"switch {name}", "%s must be true or false; it is taken for false", name
+            )
 
 
 def _parse_headers(raw: str) -> dict[str, str]:
     pairs = (item.partition("=") for item in raw.split(","))
     return {
-        unquote(key.strip()): unquote(value.strip()) for key, found, value in pairs if found and key
+        unquote(key.strip()): unquote(value.strip())
+        for key, separator, value in pairs
+        if separator and key
     }
 
 
@@ -284,7 +293,7 @@ def _guarded_for_all(action: Callable[[Recorder], object]) -> None:
         try:
             action(recorder)
         except Exception as error:  # noqa: BLE001 - the process ends or forks; it must go on
-            GUARD.caught("lifecycle", error)
+            GUARD.report("lifecycle", error)
 
 
 def _after_fork_in_child() -> None:
@@ -295,7 +304,7 @@ def _after_fork_in_child() -> None:
     try:
         watch_children(_at_child_end, forked=True)  # multiprocessing may have come after us
     except Exception as error:  # noqa: BLE001 - the boundary
-        GUARD.caught("lifecycle", error)
+        GUARD.report("lifecycle", error)
 
 
 async def server_stops(message: Mapping[str, Any]) -> None:
@@ -308,7 +317,7 @@ async def server_stops(message: Mapping[str, Any]) -> None:
         if ended and any(r.waiting or r.unfinished for r in list(_recorders)):
             await _off_the_loop(_at_server_end)
     except Exception as error:  # noqa: BLE001 - the boundary
-        GUARD.caught("lifecycle", error)
+        GUARD.report("lifecycle", error)
 
 
 async def _off_the_loop(wait: Callable[[], None]) -> None:

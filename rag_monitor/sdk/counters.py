@@ -13,7 +13,16 @@ from rag_monitor.sdk.guard import GUARD
 
 
 class Counters:
-    """Plain counters behind one re-entrant lock, and the condition that `flush` waits on."""
+    """Plain counters behind one re-entrant lock, and the condition that `flush` waits on.
+
+    >>> counters = Counters()
+    >>> for _ in range(3):
+    ...     counters.produce()
+    >>> counters.deliver(1)
+    >>> counters.drop("queue_full")
+    >>> counters.settled, counters.snapshot()["waiting"]
+    (2, 1)
+    """
 
     def __init__(self) -> None:
         self.renew_after_fork()
@@ -29,7 +38,7 @@ class Counters:
         self.delivered = 0
         self.dropped: Counter[str] = Counter()
         self.late = 0
-        """Things said about a trace after it was finished; ignored."""
+        """Calls on a trace that was already finished; ignored."""
         self._unreported: Counter[str] = Counter()
 
     @property
@@ -99,16 +108,16 @@ class Outside:
         self.steps = 0
         self.listening = False
         """Whether the SDK is on, as the client says."""
-        self._told = False
+        self._warned = False
 
     def entered(self, kind: str) -> None:
-        """One more; the first is told to the log. While the SDK is off nothing is counted."""
+        """One more; the first is logged. While the SDK is off nothing is counted."""
         if not self.listening:
             return
         self.steps += 1
-        if not self._told:
-            self._told = True
-            GUARD.say(
+        if not self._warned:
+            self._warned = True
+            GUARD.warn_once(
                 "outside",
                 "a rag_monitor.%s(...) ran where no trace is current, and is not recorded; give a "
                 "thread or a pool rag_monitor.copy_context(function), or configure "

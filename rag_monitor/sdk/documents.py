@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any, Final
 
 from rag_monitor.sdk.field_names import (
+    ANSWER_KEYS,
     BODY_KEYS,
     CONTENT_KEYS,
     DISTANCE,
@@ -21,6 +22,7 @@ from rag_monitor.sdk.field_names import (
     METADATA_ID_KEYS,
     METADATA_KEYS,
     NODE_KEY,
+    PAIR_KEYS,
     SCORE_KEYS,
     VECTOR_KEYS,
     WHOLE_KEYS,
@@ -35,7 +37,7 @@ from rag_monitor.sdk.peek import (
     text_of,
     type_name,
 )
-from rag_monitor.sdk.results import MAX_DOCUMENTS, found_in
+from rag_monitor.sdk.results import MAX_DOCUMENTS, documents_in
 from rag_monitor.sdk.tables import is_scored, row_of
 
 MAX_METADATA: Final = 20
@@ -49,6 +51,8 @@ _PLAIN: Final = frozenset({str, dict})
 _NAMED: Final = frozenset(
     (*ID_KEYS, *METADATA_ID_KEYS, *SCORE_KEYS, *DISTANCE_KEYS, "knowledge_base")
 )
+_PART_TEXTS: Final = ("text", "content", "snippet")
+"""What holds the text of a part of a text."""
 _MOST_FIELDS: Final = 50
 _DEEPEST: Final = 3
 _MOST_BODIES: Final = 20
@@ -81,12 +85,12 @@ def take_documents(value: Any, max_chars: int, *, inner: bool = False) -> Taken 
     if type(value) is list and value and type(value[0]) in _PLAIN:
         size, items = len(value), value[:MAX_DOCUMENTS]
     else:
-        found = found_in(value)
-        if found is None:
+        listed = documents_in(value)
+        if listed is None:
             if value is None or _take_one(value)[0] is None:
                 return None
-            found = 1, [value]
-        size, items = found
+            listed = 1, [value]
+        size, items = listed
     chars = 0
     cut = size > MAX_DOCUMENTS
     taken: list[Document] = []
@@ -117,12 +121,12 @@ def take_documents(value: Any, max_chars: int, *, inner: bool = False) -> Taken 
 
 def _inside(item: Any, max_chars: int) -> Taken | None:
     """The documents of one reply among several, as of a batch of queries; None when it has none."""
-    found = found_in(item) if holds_fields(item) else None
-    return take_documents(found[1], max_chars, inner=True) if found and found[1] else None
+    inner = documents_in(item) if holds_fields(item) else None
+    return take_documents(inner[1], max_chars, inner=True) if inner and inner[1] else None
 
 
 def _say_unread(item: Any) -> None:
-    GUARD.say(
+    GUARD.warn_once(
         f"document {type_name(item)}",
         "no text was found in a document of type %s; assign texts, or dicts with content, id and "
         "score",
@@ -151,10 +155,11 @@ def _from_dict(item: dict[Any, Any]) -> Document:
     content, id_, score, metadata = get("content"), get("id"), get("score"), get("metadata")
     if type(content) is not str:
         return _read(item, item)
-    known = _copy(metadata) if metadata else None
+    kept = _copy(metadata) if metadata else None
     if id_ is None or score is None:
-        return _completed((content, id_, score, get("knowledge_base"), known), (item, known))
-    return content, id_, score, get("knowledge_base"), known
+        layers = (item, kept, get("_additional"))  # the last is Weaviate's
+        return _completed((content, id_, score, get("knowledge_base"), kept), layers)
+    return content, id_, score, get("knowledge_base"), kept
 
 
 def _completed(document: Document, layers: Sequence[Any]) -> Document:
@@ -162,7 +167,7 @@ def _completed(document: Document, layers: Sequence[Any]) -> Document:
 
     A distance is no score, and is kept among the metadata.
     """
-    content, id_, score, base, known = document
+    content, id_, score, base, metadata = document
     distance = None
     for depth, fields in enumerate(layers):
         if not fields or _NAMED.isdisjoint(fields):
@@ -176,8 +181,8 @@ def _completed(document: Document, layers: Sequence[Any]) -> Document:
         if distance is None:
             distance = number_of(first(fields, DISTANCE_KEYS))
     if score is None and distance is not None:
-        known = {**(known or {}), DISTANCE: distance}
-    return content, id_, score, base, known
+        metadata = {**(metadata or {}), DISTANCE: distance}
+    return content, id_, score, base, metadata
 
 
 def _read(item: Any, fields: Mapping[Any, Any]) -> Document:
@@ -190,11 +195,11 @@ def _read(item: Any, fields: Mapping[Any, Any]) -> Document:
     else:
         bodies = []
         layers = [fields, *(attributes(inner) for inner in _some(fields, METADATA_KEYS))]
-    known = _metadata(layers, bodies, content)
+    metadata = _metadata(layers, bodies, content)
     if content is None and type(item) is not dict:
-        known = {"type": type_name(item)}
+        metadata = {"type": type_name(item)}
     id_ = fields.get(peek(item, "_pk_name")) if issubclass(type(item), dict) else None
-    return _completed((content, id_, None, None, known), layers)
+    return _completed((content, id_, None, None, metadata), layers)
 
 
 def _some(fields: Mapping[Any, Any], names: Sequence[str]) -> Iterator[Any]:
@@ -213,6 +218,11 @@ def _bodies(fields: Mapping[Any, Any], depth: int) -> Iterator[Any]:
 
 def _text_under(fields: Mapping[Any, Any]) -> str | None:
     """The text of the first field that is named like one and holds one."""
+    if any(name in fields for name in ANSWER_KEYS):
+        for question, answer in PAIR_KEYS:
+            pair = [text_of(fields.get(name)) for name in (question, answer)]
+            if all(pair) or (question == "q" and "a" in fields and pair[0]):
+                return "\n".join(text for text in pair if text)
     for value in _some(fields, CONTENT_KEYS):
         text = _text_in(value)
         if text is not None:
@@ -254,7 +264,13 @@ def _text_of_node(written: Any) -> str | None:
 
 
 def _only_text(fields: Mapping[Any, Any]) -> str | None:
-    """The text among fields of unknown names: there is one, or one that is no mere label."""
+    """The text among fields of unknown names: there is one, or one that is no mere label.
+
+    What holds a list of objects is a reply, and no passage.
+    """
+    values = islice(fields.values(), _MOST_FIELDS)
+    if any(type(value) is list and value and type(value[0]) is dict for value in values):
+        return None
     texts = [
         text
         for key, value in islice(fields.items(), _MOST_FIELDS)
@@ -275,7 +291,7 @@ def _text_in(content: Any) -> str | None:
         return text_of(content.get("text"))
     if kind is not list:
         return text_of(content)
-    texts = [text_of(first(part, ("text",))) for part in content[:MAX_PARTS]]
+    texts = [text_of(first(part, _PART_TEXTS)) for part in content[:MAX_PARTS]]
     return "\n".join(text for text in texts if text is not None) or None
 
 
@@ -312,9 +328,9 @@ def _metadata(
     """The metadata that a layer names so, else what a body holds beside the text."""
     for layer in layers:
         for metadata in _some(layer, METADATA_KEYS):
-            found = _copy(metadata, content)
-            if found is not None:
-                return found
+            copied = _copy(metadata, content)
+            if copied is not None:
+                return copied
     held = (_copy(body, content) for body in bodies if type(body) is dict and content is not None)
     return next(held, None)
 

@@ -12,24 +12,28 @@ from typing import Final
 
 from rag_monitor import semconv
 from rag_monitor.domain.record import reference_contexts
-from rag_monitor.domain.trace import utc_from_ns
+from rag_monitor.domain.trace import busy_ns, utc_from_ns
 from rag_monitor.redaction.redactor import TextRedactor
+from rag_monitor.sdk.charset import charset_of, rewritten
 from rag_monitor.sdk.documents import MAX_METADATA, Document
+from rag_monitor.sdk.event_stream import answer_in_pieces
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.http_body import (
     answer_in_body,
+    came,
     first_piece_with_text,
     plain_body,
     question_in_body,
 )
 from rag_monitor.sdk.options import Options
 from rag_monitor.sdk.peek import text_of
-from rag_monitor.sdk.question import question_in
+from rag_monitor.sdk.question import Sealed, question_in
 from rag_monitor.sdk.record import MOST_LABELS, LiveTrace
 from rag_monitor.sdk.sanitise import Json, Sanitiser, finite, whole
+from rag_monitor.sdk.sealed import opened
 from rag_monitor.sdk.step import Step
 from rag_monitor.sdk.steps import GenerationStep, HitStep, RetrievalStep
-from rag_monitor.sdk.text import answer_of
+from rag_monitor.sdk.text import answer_of, without_repetition
 from rag_monitor.sdk.wire import AttributeValue, write_span
 
 _dump: Final = json.JSONEncoder(
@@ -163,14 +167,14 @@ class Encoder:
 
     def _contexts(self, live: LiveTrace, arrays: dict[int, str], clean: Sanitiser) -> str | None:
         """What reached the model: as said, else the last reranked retrieval, else all of them."""
-        if live.contexts_known:
+        if live.contexts_reported:
             return self._documents(live.contexts, clean, None)
         steps = [step for step in live.steps if isinstance(step, RetrievalStep)]
-        known = [number for number, step in enumerate(steps) if id(step) in arrays]
-        if not known:
+        with_documents = [number for number, step in enumerate(steps) if id(step) in arrays]
+        if not with_documents:
             return None
-        reranked = [number for number in known if steps[number].reranked]
-        return _dump(reference_contexts(reranked[-1:] or known))
+        reranked = [number for number in with_documents if steps[number].reranked]
+        return _dump(reference_contexts(reranked[-1:] or with_documents))
 
     def _documents(
         self, items: Sequence[Document], clean: Sanitiser, knowledge_base: object
@@ -231,20 +235,17 @@ def timings(live: LiveTrace) -> dict[str, Json]:
         begun = live.retrieval_end or live.generation_start or live.started
         out["generation_ms"] = _ms(max(0, live.ended - begun))
     if live.retrieval_end is not None:
-        out["retrieval_ms"] = _ms(_retrieving_ns(live))
+        out["retrieval_ms"] = _ms(busy_ns(_retrieval_times(live)))
     if live.first_token_ns is not None:
         out["first_token_ms"] = _ms(live.first_token_ns)
     return out
 
 
-def _retrieving_ns(live: LiveTrace) -> int:
-    """Time during which at least one retriever ran: knowledge bases are often asked all at once."""
-    busy = until = 0
-    searches = (step for step in live.steps if isinstance(step, RetrievalStep))
-    for start, end in sorted((step.started, step.ended) for step in searches):
-        busy += max(0, end - max(start, until))
-        until = max(until, end)
-    return busy
+def _retrieval_times(live: LiveTrace) -> Iterator[tuple[int, int]]:
+    """Start and end of each retrieval; knowledge bases are often asked all at once."""
+    for step in live.steps:
+        if isinstance(step, RetrievalStep):
+            yield step.started, step.ended
 
 
 def _size(text: str) -> int:
@@ -261,42 +262,65 @@ def _ms(nanoseconds: int) -> float:
 
 def _question(live: LiveTrace) -> object:
     """What the handler was asked, unless the request names the question more surely."""
-    own = None if live.question is None else question_in(live.question)
+    own = None if live.question is None else _own_question(live)
     if live.request is None:
         return own
     try:
-        found = question_in_body(live.request)
+        requested = question_in_body(live.request)
     except Exception as error:  # noqa: BLE001 - the host's extractor; the trace is still worth it
-        GUARD.caught("question", error)
+        GUARD.report("question", error)
         return own
-    if found is None or (own is not None and live.question_rank <= found[0]):
+    if requested is None or (own is not None and live.question_rank <= requested[0]):
         return own
-    return found[1]
+    return requested[1]
+
+
+def _own_question(live: LiveTrace) -> str | None:
+    question = live.question
+    if not isinstance(question, Sealed):
+        question = question_in(question)
+        if question is None or live.explicit_question:
+            return question
+    return opened(question, live.question_rank)
 
 
 def _answer(live: LiveTrace) -> object:
     if live.answer is not None:
         return answer_of(live.answer)
     if live.answer_parts is not None:
-        return "".join(live.answer_parts)
+        return _yielded(live, live.answer_parts)
     if live.body is not None:
         body = plain_body(live.body, live.body_encoding)
-        return None if body is None else answer_in_body(body, live.http_status, live.answer_keys)
+        if body is None:
+            return None
+        return answer_in_body(body, live.http_status, live.answer_keys, live.body_type)
     for step in reversed(live.steps):
         if isinstance(step, GenerationStep) and step.text is not None:
             return answer_of(step.text)
     return "" if live.streamed else None
 
 
+def _yielded(live: LiveTrace, parts: Sequence[str]) -> str | None:
+    """The text of the pieces that a handler yielded; of frames it notes when the first came."""
+    text: str | None = without_repetition(parts)
+    rest = live.undecoded
+    if rest is not None:
+        text = rewritten(text or "", rest, charset_of(live.body_type))
+    if text is None or live.unframed:
+        return text
+    times = live.piece_times
+    pieces = len(times) // 2 if times else len(parts)
+    text, place = answer_in_pieces(text.removeprefix("\ufeff"), pieces, live.answer_keys)
+    if times and live.first_byte is None and place is not None:
+        live.first_byte = came(times, place)
+    return text
+
+
 def _time_first_piece(live: LiveTrace) -> None:
-    """Of an answer in events, when its first text went out."""
+    """Of an answer in frames, when its first text went out."""
     if live.first_byte is None and live.piece_times and live.body is not None:
         live.first_byte = first_piece_with_text(
-            live.body,
-            live.body_encoding,
-            live.piece_times,
-            in_bytes=live.times_in_bytes,
-            keys=live.answer_keys,
+            live.body, live.body_encoding, live.piece_times, live.body_type, live.answer_keys
         )
 
 
@@ -306,7 +330,7 @@ def _was_answered(live: LiveTrace, question: object, answer: object) -> bool:
     A request that fails validation never reaches the handler: nothing of the trace was recorded by
     the host's code. Then the body alone decides, and it takes a question to be an answer to.
     """
-    if live.taken_over or live.steps or live.answer is not None:
+    if live.claimed_by_handler or live.steps or live.answer is not None:
         return question is not None or answer is not None
     return question is not None and answer is not None
 

@@ -8,16 +8,28 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from rag_monitor.sdk.pieces import Piece, chunk_text, event_frame, read_piece, remainder
-from rag_monitor.sdk.text import EVENT_LINES, is_beside
+from rag_monitor.sdk.text import (
+    CODED_LINE,
+    EVENT_LINES,
+    is_beside,
+    may_begin_frames,
+    without_repetition,
+)
 
 BLANK: Final = "\ufeff \r\n\t"
 """What may stand before a body's first character."""
 _MAX_BRACKETS: Final = 10_000
 _LOOKED_AT: Final = 4096
 """How much of a text tells whether it is the beginning of JSON."""
+_NEXT: Final = re.compile(r"[\s\ufeff\x1e,]*")
+_LIST: Final = re.compile(r"\s*\[(?=\s*\{)")
+"""Where a list of objects begins, which some send piece by piece."""
+_TEXT_CODES: Final = ("0:",)
+"""Of the lines of the Vercel AI SDK those whose value is text of the answer."""
 _BETWEEN: Final = re.compile(r"\r\n\r\n|\n\n|\r\r")
 
 
@@ -35,33 +47,104 @@ def is_events(text: str) -> bool:
 
 def events_text(text: str, keys: Sequence[str] = ()) -> str | None:
     """The text of a stream of server-sent events; None when no event has a shape we know."""
-    known, unknown = False, False
-    said = _Said()
+    any_known, any_unknown = False, False
+    answer = _StreamedText()
     for event, _, cut in _events(text):
         if not event:
             continue
-        piece, whole = _event_piece(event, begun=said.begun, cut=cut, keys=keys)
-        known, unknown = known or piece is not None, unknown or piece is None
-        said.add(piece, whole=whole)
-    return None if unknown and not known else said.text
+        piece, whole = _event_piece(event, begun=answer.begun, cut=cut, keys=keys)
+        any_known, any_unknown = any_known or piece is not None, any_unknown or piece is None
+        answer.add(piece, whole=whole)
+    return None if any_unknown and not any_known else answer.text
 
 
 def lines_text(text: str, keys: Sequence[str] = ()) -> str | None:
-    """The text of JSON lines; None when it is no such thing, or no line has a shape we know."""
-    lines = [line for line in text.split("\n") if line.strip()]
-    parsed = [parse(line) for line in lines]
-    if len(lines) > 2 and parsed[-1] is None and begins_json(lines[-1]):
-        del parsed[-1]  # the text was cut in it
-    if len(lines) < 2 or any(item is None for item in parsed):
-        return None
-    said = _Said()
-    for item in parsed:
-        piece, whole = read_piece(item, begun=said.begun, keys=keys)
-        said.add(piece, whole=whole)
-    return said.text
+    """The text of JSON lines; None when it is no such thing."""
+    lines = list(_values(text))
+    return (
+        _text_of(lines, keys) if len(lines) > 1 and not any(one.broken for one in lines) else None
+    )
 
 
-class _Said:
+def answer_in_pieces(
+    text: str, pieces: int, keys: Sequence[str] = ()
+) -> tuple[str | None, int | None]:
+    """The answer that a handler yielded, and how much had come when it began.
+
+    It is the text itself, or what is in its frames. Lines of JSON are frames where they came about
+    one by one: what a model writes comes in many more pieces, and is an answer even if it is JSON.
+
+    Args:
+        text: All pieces in one.
+        pieces: How many they were.
+        keys: As for `events_text`.
+
+    Returns:
+        The answer as `events_text` has it, and the characters as `where_text_begins` has them.
+    """
+    if is_events(text):
+        return events_text(text, keys), where_text_begins(text, keys)
+    lines = list(_values(text)) if may_begin_frames(text) else []
+    if not _came_as_lines(text, lines, pieces, keys):
+        return text, 0
+    return _text_of(lines, keys), _place_of_text(text, lines, keys)
+
+
+def _came_as_lines(text: str, lines: Sequence[_Line], pieces: int, keys: Sequence[str]) -> bool:
+    if not lines or any(line.broken for line in lines) or pieces > 2 * len(lines) + 1:
+        return False
+    if len(lines) > 1 or CODED_LINE.match(text):
+        return True
+    return text.endswith("\n") and chunk_text(lines[0].value, keys=keys) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One JSON value of a stream of them."""
+
+    value: object
+    end: int
+    """Where it ends in the text."""
+    beside: bool = False
+    """Its code says that it is no text of the answer."""
+    broken: bool = False
+    """It is no JSON, and does not look like what was cut off."""
+
+
+def _values(text: str) -> Iterator[_Line]:
+    """JSON values one after another, on lines of their own or not; the last may be cut off."""
+    decode = json.JSONDecoder().raw_decode
+    opened = _LIST.match(text)
+    place = 0 if opened is None else opened.end()
+    while (start := _NEXT.match(text, place)) is not None and start.end() < len(text):
+        place = start.end()
+        if opened is not None and text[place] == "]":
+            return
+        code = CODED_LINE.match(text, place)
+        place = place if code is None else code.end()
+        try:
+            value, place = decode(text, place)
+        except (ValueError, RecursionError):
+            if place == 0 or not begins_json(text[place:]):
+                yield _Line(None, len(text), broken=True)
+            return
+        if code is None and not isinstance(value, dict | list | str):
+            yield _Line(None, len(text), broken=True)
+            return
+        beside = code is not None and (code[0] not in _TEXT_CODES)
+        yield _Line(value, place, beside)
+
+
+def _text_of(lines: Sequence[_Line], keys: Sequence[str]) -> str:
+    answer = _StreamedText()
+    for line in lines:
+        if not line.beside:
+            piece, whole = read_piece(line.value, begun=answer.begun, keys=keys)
+            answer.add(piece, whole=whole)
+    return answer.text
+
+
+class _StreamedText:
     """The text of the pieces so far."""
 
     def __init__(self) -> None:
@@ -73,7 +156,7 @@ class _Said:
 
     @property
     def text(self) -> str:
-        return "".join(self._parts)
+        return without_repetition(self._parts)
 
     def add(self, piece: str | None, *, whole: bool) -> None:
         if piece and whole and self._parts:
@@ -91,40 +174,43 @@ def where_text_begins(text: str, keys: Sequence[str] = ()) -> int | None:
     """
     if not is_events(text):
         start = text.lstrip(BLANK)
-        if start.startswith("{"):
+        if may_begin_frames(start):
             return _line_with_text(text, keys)
         return len(text) - len(start) + 1 if start else None
     first = None
-    known = False
+    any_known = False
     for event, end, cut in _events(text):
         if not event:
             continue
         piece, _ = _event_piece(event, begun=False, cut=cut, keys=keys)
         if piece:
             return end
-        known = known or piece is not None
+        any_known = any_known or piece is not None
         first = end if first is None else first
-    return None if known else first
+    return None if any_known else first
 
 
 def _line_with_text(text: str, keys: Sequence[str]) -> int | None:
-    end = 0
-    for line in text.split("\n"):
-        end = min(len(text), end + len(line) + 1)
-        if chunk_text(parse(line), keys=keys):
-            return end
-    return None
+    lines = list(_values(text))
+    if not lines or any(line.broken for line in lines):
+        return 1
+    return _place_of_text(text, lines, keys)
+
+
+def _place_of_text(text: str, lines: Sequence[_Line], keys: Sequence[str]) -> int | None:
+    spoken = (line for line in lines if not line.beside and chunk_text(line.value, keys=keys))
+    return next((min(len(text), line.end + 1) for line in spoken), None)
 
 
 def _events(text: str) -> Iterator[tuple[str, int, bool]]:
     """Each event, where it ends in `text`, and whether it ends with it; empty: a comment."""
     begin = 0
     while begin < len(text):
-        found = _BETWEEN.search(text, begin)
-        end, after = (found.start(), found.end()) if found else (len(text), len(text))
+        separator = _BETWEEN.search(text, begin)
+        end, after = (separator.start(), separator.end()) if separator else (len(text), len(text))
         lines = text[begin:end].lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
         holds_data = any(line.startswith("data:") for line in lines.split("\n"))
-        yield lines if holds_data else "", after, found is None
+        yield lines if holds_data else "", after, separator is None
         begin = after
 
 
@@ -146,9 +232,9 @@ def _event_piece(event: str, *, begun: bool, cut: bool, keys: Sequence[str]) -> 
     parsed = parse(text) if text.startswith(("{", "[", '"')) else None
     if parsed is None:
         return ("" if cut and begins_json(text) else text), False
-    found = read_piece(parsed, begun=begun, keys=keys)
-    inner = event_frame(parsed) if found[0] is None else None
-    return found if inner is None else _event_piece(inner, begun=begun, cut=False, keys=keys)
+    read = read_piece(parsed, begun=begun, keys=keys)
+    inner = event_frame(parsed) if read[0] is None else None
+    return read if inner is None else _event_piece(inner, begun=begun, cut=False, keys=keys)
 
 
 def begins_json(text: str) -> bool:

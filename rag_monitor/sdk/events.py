@@ -16,7 +16,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 from opentelemetry.context import attach
 
 from rag_monitor.sdk.client import active, prepare
-from rag_monitor.sdk.frames import here
+from rag_monitor.sdk.frame_scopes import current_trace
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.question import question_in
 from rag_monitor.sdk.record import CURRENT, NULL, LiveTrace, NullTrace
@@ -32,7 +32,7 @@ S = TypeVar("S", bound=Step)
 prepare()  # whoever imports this is about to trace, and has no handler to decorate
 
 
-def absorbing(where: str) -> Callable[[Callable[P, R]], Callable[P, R | None]]:
+def never_raise(where: str) -> Callable[[Callable[P, R]], Callable[P, R | None]]:
     """Decorate a callback: what goes wrong in it is counted and logged, never raised.
 
     Args:
@@ -41,16 +41,20 @@ def absorbing(where: str) -> Callable[[Callable[P, R]], Callable[P, R | None]]:
 
     def decorate(function: Callable[P, R]) -> Callable[P, R | None]:
         @functools.wraps(function)
-        def absorbed(*args: P.args, **kwargs: P.kwargs) -> R | None:
+        def guarded(*args: P.args, **kwargs: P.kwargs) -> R | None:
             try:
                 return function(*args, **kwargs)
             except Exception as error:  # noqa: BLE001 - the boundary
-                GUARD.caught(where, error)
+                GUARD.report(where, error)
                 return None
 
-        return absorbed
+        return guarded
 
     return decorate
+
+
+absorbing = never_raise
+"""The name that integrations outside this repository may know."""
 
 
 def knowledge_base_hit(name: str) -> HitStep:
@@ -91,11 +95,20 @@ class OpenStep(Generic[S]):
             kind = None if error is None else type(error)
             self._context.run(step.__exit__, kind, error, None)
         except Exception as mistake:  # noqa: BLE001 - the boundary
-            GUARD.caught("events", mistake)
+            GUARD.report("events", mistake)
 
 
 class EventTrace:
-    """One answered question, told by events.
+    """One answered question, reported by events.
+
+        >>> from rag_monitor.testing import InMemoryExporter
+        >>> with InMemoryExporter() as exporter:
+        ...     trace = EventTrace("chain", "How long is the warranty?")
+        ...     trace.chunk("24 ")
+        ...     trace.chunk("months.")
+        ...     trace.end()
+        >>> exporter.records[0]["answer"], exporter.records[0]["streamed"]
+        ('24 months.', True)
 
     Inside a trace that is current already (a traced handler, the middleware) it adds its steps to
     that one, and leaves question, answer and end to it.
@@ -118,18 +131,18 @@ class EventTrace:
             if self.owner and fields:
                 self.live.set(**fields)
         except Exception as error:  # noqa: BLE001 - the boundary
-            GUARD.caught("events", error)
+            GUARD.report("events", error)
 
     def _begin(self, name: str) -> None:
-        outer = here()
+        outer = current_trace()
         if outer is not None:
             self.live = outer
             self._context.run(CURRENT.set, outer)  # a generator's may not be in it
             return
-        client = active()
-        if client is None:
+        recorder = active()
+        if recorder is None:
             return
-        self.live = live = client.new_trace(name)
+        self.live = live = recorder.new_trace(name)
         self.owner = True
         self._context.run(CURRENT.set, live)
         if live.otel_context is not None:
@@ -156,7 +169,7 @@ class EventTrace:
         """Take one piece of the streamed answer; the first non-empty one stops the clock."""
         live = self.live
         if self.owner and isinstance(live, LiveTrace):
-            live.streamed = True
+            live.streamed = live.unframed = True
             live.chunk(text)
 
     def end(
@@ -190,5 +203,5 @@ class EventTrace:
             if error is not None:
                 live.fail(error)
         except Exception as mistake:  # noqa: BLE001 - the boundary
-            GUARD.caught("events", mistake)
+            GUARD.report("events", mistake)
         live.finish(status)

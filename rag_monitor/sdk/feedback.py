@@ -1,4 +1,4 @@
-"""A person's mark on a trace, sent in the background after the traces before it."""
+"""A person's annotation of a trace, sent in the background after the traces before it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _LONGEST: Final = 500
 """Characters of a refusal that are logged."""
 
 
-class FeedbackNote:
-    """One mark waiting to be sent."""
+class Annotation:
+    """One annotation waiting to be sent."""
 
     __slots__ = ("_content", "_fields", "chars")
 
@@ -42,7 +42,7 @@ class FeedbackNote:
 
 
 def refusal_of(outcome: Outcome) -> str:
-    """Why a mark was refused, in one line: the status, and the sentence of the problem JSON."""
+    """Why it was refused, in one line: the status, and the sentence of the problem JSON."""
     try:
         problem = json.loads(outcome.body)
     except (ValueError, RecursionError):

@@ -6,29 +6,37 @@ from typing import Final
 
 CONTENT_KEYS: Final = (
     "content", "page_content", "text", "pageContent", "body", "chunk_text", "chunk_content",
-    "text_content", "content_text", "passage_text", "snippet", "Content", "Text",
-    "DocumentExcerpt", "内容", "正文", "文本",
+    "text_content", "content_text", "passage_text", "snippet", "snippets", "extractive_segments",
+    "extractive_answers", "memory", "fact", "Content", "Text", "DocumentExcerpt",
+    "AMAZON_BEDROCK_TEXT", "AMAZON_BEDROCK_TEXT_CHUNK", "内容", "正文", "文本",
 )  # fmt: skip
 WHOLE_KEYS: Final = ("document", "passage", "chunk", "doc", "data")
 """What is a passage's text where it is a text, and holds its fields where it is none."""
-METADATA_KEYS: Final = ("metadata", "meta")
+ANSWER_KEYS: Final = ("answer", "a")
+"""The text of what knowledge bases of questions and answers keep, behind the question."""
+PAIR_KEYS: Final = (("content", "answer"), ("question", "answer"), ("q", "a"))
+"""Both texts of such a pair are the passage."""
+METADATA_KEYS: Final = ("metadata", "meta", "Metadata")
 ID_KEYS: Final = (
     "id", "_id", "id_", "doc_id", "document_id", "chunk_id", "node_id", "uuid", "pk", "key",
-    "docid", "file_id", "Id",
+    "docid", "file_id", "objectID", "documentId", "Id",
 )  # fmt: skip
-METADATA_ID_KEYS: Final = ("id", "id_", "doc_id", "document_id", "chunk_id", "_id")
+METADATA_ID_KEYS: Final = (
+    "id", "id_", "chunk_id", "segment_id", "doc_id", "document_id", "documentId", "_id",
+)  # fmt: skip
 """What names a passage among its metadata, where `key` and its like may mean anything."""
 SCORE_KEYS: Final = (
     "score", "relevance_score", "similarity", "_score", "similarity_score", "rerank_score",
     "_relevance_score", "@search.score", "_rankingScore", "vector_score", "certainty", "relevance",
-    "text_match",
+    "text_match", "Score",
 )  # fmt: skip
 DISTANCE_KEYS: Final = ("distance", "_distance", "vector_distance", "$dist", "dist")
 DISTANCE: Final = "distance"
 """Under this name a distance is kept in the metadata: smaller is better, so it is no score."""
 BODY_KEYS: Final = (
-    "node", "_source", "payload", "entity", "properties", "fields", "metadata", "cmetadata",
-    "record", "kwargs", *WHOLE_KEYS, "_data", "_data_store", "_body", "_properties",
+    "node", "segment", "_source", "payload", "entity", "properties", "fields", "metadata",
+    "cmetadata", "record", "kwargs", "derivedStructData", "_additional", *WHOLE_KEYS, "_data",
+    "_data_store", "_body", "_properties",
 )  # fmt: skip
 """What holds the fields of a passage, below the passage itself."""
 LIST_KEYS: Final = (
@@ -36,7 +44,7 @@ LIST_KEYS: Final = (
     "retrieval_results", "ResultItems", "results", "result", "hits", "matches", "points", "objects",
     "passages", "chunks", "contexts", "context", "records", "rows", "items", "groups", "value",
     "response", "data", "output", "outputs", "root", "children", "_body", "_data_store", "_data",
-    "json",
+    "json", "Get", "edges", "vectors", "Data", "Nodes",
 )  # fmt: skip
 """What holds the list of passages in a result; also what holds the result in a reply."""
 MAP_KEYS: Final = ("vectors", "documents", "docs")

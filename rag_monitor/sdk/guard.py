@@ -16,7 +16,16 @@ LOG_EVERY_S: Final = 60.0
 
 
 class Guard:
-    """Counts and reports internal errors. One per process."""
+    """Counts and reports internal errors. One per process.
+
+    >>> guard = Guard()
+    >>> try:
+    ...     1 / 0
+    ... except ZeroDivisionError as error:
+    ...     guard.report("sums", error)
+    >>> guard.errors
+    {'sums': 1}
+    """
 
     def __init__(self) -> None:
         self.strict = False
@@ -26,8 +35,8 @@ class Guard:
         self._logged_at: dict[str, float] = {}
         self._lock = threading.RLock()
 
-    def caught(self, where: str, error: BaseException) -> None:
-        """Account for an internal error; call it inside the `except` block.
+    def report(self, where: str, error: BaseException) -> None:
+        """Count and log an internal error; call it inside the `except` block.
 
         Raises:
             BaseException: `error` itself, in strict mode only.
@@ -36,9 +45,11 @@ class Guard:
             self.errors[where] = self.errors.get(where, 0) + 1
         if self.strict:
             raise error
-        self.say(where, "internal error in %s (%s); the application is not affected", where, error)
+        self.warn_once(
+            where, "internal error in %s (%s); the application is not affected", where, error
+        )
 
-    def say(self, topic: str, message: str, *args: object) -> None:
+    def warn_once(self, topic: str, message: str, *args: object) -> None:
         """Log a warning, at most one a minute per topic; exceptions appear by type name only."""
         now = time.monotonic()
         with self._lock:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import zlib
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 from urllib.parse import parse_qs
 
+from rag_monitor.sdk.charset import charset_of, text_in
 from rag_monitor.sdk.event_stream import (
     BLANK,
     begins_json,
@@ -22,9 +23,9 @@ from rag_monitor.sdk.event_stream import (
     parse,
     where_text_begins,
 )
-from rag_monitor.sdk.peek import decoded
 from rag_monitor.sdk.question import Ranked, question_in, ranked_in
-from rag_monitor.sdk.text import answer_of
+from rag_monitor.sdk.sealed import in_message, opened_of
+from rag_monitor.sdk.text import CODED_LINE, answer_of
 
 _MAX_PLAIN_BYTES: Final = 1_048_576
 _ANY_HEADER: Final = zlib.MAX_WBITS | 32
@@ -43,6 +44,8 @@ class RequestBody:
 
     data: bytes
     query_string: bytes = b""
+    headers: Iterable[tuple[bytes, bytes]] = ()
+    """Those of the request; its content type is looked for among them."""
     keys: Sequence[str] | None = None
     """Fields that hold it, where the host named them."""
     extract: Callable[[bytes], str | None] | None = None
@@ -56,24 +59,46 @@ def question_in_body(body: object) -> Ranked | None:
     if body.extract is not None and body.data:
         text = question_in(body.extract(body.data))
         return None if text is None else (0.0, text)
-    parsed = parse(body.data)
+    charset = charset_of(content_type_in(body.headers))
+    read = text_in(body.data, charset)
+    parsed = None if read is None else parse(read[0])
     places = (parsed if isinstance(parsed, dict | list) else None, body.data, body.query_string)
     for place in places:
-        found = ranked_in(_form(place) if isinstance(place, bytes) else place, body.keys)
-        if found is not None:
-            return (0.0, found[1]) if body.keys is not None else found
-    return None
+        fields = _form(place, charset) if isinstance(place, bytes) else place
+        ranked = opened_of(ranked_in(fields, body.keys))
+        if ranked is not None:
+            return (0.0, ranked[1]) if body.keys is not None else ranked
+    message = None if read is None else in_message(read[0])
+    return None if message is None else (0.0, message)
 
 
-def _form(data: bytes) -> dict[str, str]:
-    """The fields of a form or of an address; none where it is no such thing."""
+def content_type_in(headers: Iterable[tuple[bytes, bytes]]) -> str:
+    """The content type among headers; empty: none is said."""
+    for name, value in headers:
+        if name.lower() == b"content-type":
+            return value.decode("latin-1")
+    return ""
+
+
+def _form(data: bytes, charset: str) -> dict[str, str]:
+    """The fields of a form or of an address; none where it is no such thing.
+
+    A field in an unknown character set is left out.
+    """
     if b"=" not in data:
         return {}
     try:
-        fields = parse_qs(data.decode("ascii"), errors="replace", max_num_fields=_MAX_FIELDS)
+        # each character stands for a byte
+        fields = parse_qs(data.decode("ascii"), encoding="latin-1", max_num_fields=_MAX_FIELDS)
     except ValueError:  # other characters, more fields
         return {}
-    return {name: values[0] for name, values in fields.items()}
+    read = ((_read(name, charset), _read(values[0], charset)) for name, values in fields.items())
+    return {name: value for name, value in read if name is not None and value is not None}
+
+
+def _read(written: str, charset: str) -> str | None:
+    read = text_in(written.encode("latin-1"), charset)
+    return None if read is None else read[0]
 
 
 def plain_body(data: bytes, encoding: str) -> bytes | None:
@@ -89,27 +114,27 @@ def plain_body(data: bytes, encoding: str) -> bytes | None:
 
 
 def first_piece_with_text(
-    data: bytes, encoding: str, times: Sequence[int], *, in_bytes: bool, keys: Sequence[str] = ()
+    data: bytes, encoding: str, times: Sequence[int], content_type: str, keys: Sequence[str] = ()
 ) -> int | None:
     """When the first piece of an answer came that held text of it; None where none did.
 
     Args:
         data: The answer as it was sent, a stream of events or of JSON lines.
         encoding: Its content encoding; where that cannot be read the first piece counts.
-        times: For each piece, how much of the answer came before it, and when it came.
-        in_bytes: That is bytes of `data`; else characters.
+        times: For each piece, how many bytes of `data` came before it, and when it came.
+        content_type: As for `answer_in_body`.
         keys: As for `answer_in_body`.
     """
     plain = plain_body(data, encoding)
-    if plain is None:
+    read = None if plain is None else text_in(plain, charset_of(content_type))
+    if plain is None or read is None:
         return times[1]
-    text = decoded(plain)
+    text, charset = read
     place = where_text_begins(text, keys)
     if place is None:
         return None
     begins = times[::2]
-    if in_bytes:
-        place = len(text[:place].encode())
+    place = len(text[:place].encode(charset))
     if plain is not data:  # compressed: look for the shortest start that holds the text
         ends = [*begins[1:], len(data)]
 
@@ -117,7 +142,12 @@ def first_piece_with_text(
             return len(plain_body(data[:end], encoding) or b"")
 
         return times[2 * min(bisect_left(ends, place, key=readable), len(ends) - 1) + 1]
-    return times[2 * max(0, bisect_left(begins, place) - 1) + 1]
+    return came(times, place)
+
+
+def came(times: Sequence[int], place: int) -> int:
+    """When the piece came that reached `place`; `times` as for `first_piece_with_text`."""
+    return times[2 * max(0, bisect_left(times[::2], place) - 1) + 1]
 
 
 def _inflated(data: bytes) -> bytes | None:
@@ -141,7 +171,9 @@ def _inflated(data: bytes) -> bytes | None:
     return bytes(plain)
 
 
-def answer_in_body(data: bytes, status: int = 200, keys: Sequence[str] = ()) -> str | None:
+def answer_in_body(
+    data: bytes, status: int = 200, keys: Sequence[str] = (), content_type: str = ""
+) -> str | None:
     """The answer of a response body: joined events, an answer field, or the text itself.
 
     JSON that cannot be read, because it was cut or nests too much, leaves the answer unknown.
@@ -150,14 +182,25 @@ def answer_in_body(data: bytes, status: int = 200, keys: Sequence[str] = ()) -> 
         data: The body.
         status: The response's HTTP status; the page of an error is nobody's answer.
         keys: The fields that hold the answer, where the host named them; no other one then does.
+        content_type: As the response declares it; its character set is the body's. A body in a
+            character set that nobody can tell has no text.
     """
-    text = decoded(data)
+    read = text_in(data, charset_of(content_type))
+    if read is None:
+        return None
+    text = read[0]
     if is_events(text):
         return events_text(text, keys)
+    if CODED_LINE.match(text):
+        coded = lines_text(text, keys)
+        if coded is not None:
+            return coded
     if text.lstrip(BLANK).startswith(("{", "[", '"')):
-        parsed = parse(data)
+        parsed = parse(text.lstrip(BLANK))
         if parsed is not None:
-            return answer_of(parsed, keys=keys)
+            answer = answer_of(parsed, keys=keys)
+            listed = answer is None and isinstance(parsed, list) and len(parsed) > 1
+            return lines_text(text, keys) or None if listed else answer
         lines = lines_text(text, keys)
         if lines is not None:
             return lines

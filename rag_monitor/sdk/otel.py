@@ -1,10 +1,15 @@
-"""Living beside OpenTelemetry: ids, the host's spans, and what outgoing calls carry."""
+"""Living beside OpenTelemetry: ids, the host's spans, and what outgoing calls carry.
+
+Ids are random as OpenTelemetry's are. Its own generator is two lines behind an import that takes a
+fifth of the time that `import rag_monitor` takes.
+"""
 
 from __future__ import annotations
 
 import contextlib
 from collections import OrderedDict
 from contextvars import Token
+from random import getrandbits
 from time import perf_counter_ns
 from typing import Any, Final
 
@@ -15,6 +20,16 @@ from opentelemetry.trace import INVALID_SPAN, NonRecordingSpan, SpanContext, Tra
 _SAMPLED: Final = TraceFlags(TraceFlags.SAMPLED)
 _RECHECK_NS: Final = 1_000_000_000
 _REMEMBERED: Final = 1024
+
+
+def new_ids() -> tuple[int, int]:
+    """128 random bits for a trace and 64 for its root span, neither all zero."""
+    return getrandbits(128) or new_ids()[0], getrandbits(64) or new_span_id()
+
+
+def new_span_id() -> int:
+    """64 random bits, not all zero."""
+    return getrandbits(64) or new_span_id()
 
 
 class HostTracing:
@@ -33,9 +48,9 @@ class HostTracing:
         if now < self._check_at:
             return None
         self._check_at = now + _RECHECK_NS
-        found = otel_trace.get_tracer_provider()
-        if not isinstance(found, otel_trace.ProxyTracerProvider | otel_trace.NoOpTracerProvider):
-            self._provider = found
+        provider = otel_trace.get_tracer_provider()
+        if not isinstance(provider, otel_trace.ProxyTracerProvider | otel_trace.NoOpTracerProvider):
+            self._provider = provider
         return self._provider
 
     def trace_of(self, context: Context, own: int) -> tuple[int, tuple[int, int] | None]:

@@ -67,13 +67,13 @@ def attributes(obj: Any) -> Mapping[str, Any]:
 
 
 def _with_slots(obj: Any, state: Any, slots: _Slots) -> dict[str, Any]:
-    found = dict(state) if type(state) is dict else {}
+    fields = dict(state) if type(state) is dict else {}
     for name, member in slots:
         try:
-            found[name] = member.__get__(obj)
+            fields[name] = member.__get__(obj)
         except AttributeError:  # never set
             continue
-    return found
+    return fields
 
 
 def getter(obj: Any) -> Callable[[str], Any]:
@@ -112,16 +112,16 @@ def every(obj: Any, names: Sequence[str]) -> Iterator[Any]:
 
 def _slots_of(kind: type) -> _Slots:
     """The slots of a class, by name; remembered."""
-    found: dict[str, MemberDescriptorType] = {}
+    members: dict[str, MemberDescriptorType] = {}
     for cls in reversed(type.__dict__["__mro__"].__get__(kind)):
-        members = list(cls.__dict__.items())
-        found.update(
+        own = list(cls.__dict__.items())
+        members.update(
             (name, member)
-            for name, member in members
+            for name, member in own
             if type(member) is MemberDescriptorType and not name.startswith("__")
         )
     heap = type.__dict__["__flags__"].__get__(kind) & _HEAP_TYPE
-    slots = tuple(found.items()) if heap else ()
+    slots = tuple(members.items()) if heap else ()
     if len(_SLOTS) < _MOST_CLASSES:
         key = id(kind)
         _CLASSES[key] = ref(kind, partial(_forget, key))
@@ -144,20 +144,21 @@ def holds_fields(value: Any) -> bool:
 
 
 def text_of(value: Any) -> str | None:
-    """`value` as an exact str if it is text (str or UTF-8 bytes), else None."""
+    """`value` as an exact str if it is text (str or UTF-8 bytes), else None.
+
+    The first bytes of a character whose others were cut off are left out.
+    """
     kind = type(value)
     if kind is str:
         return cast("str", value)
     if issubclass(kind, str):
         return str.__str__(value)
     if kind is bytes or kind is bytearray or kind is memoryview:
-        return decoded(bytes(value[:MOST_BYTES]))
+        try:
+            return codecs.utf_8_decode(bytes(value[:MOST_BYTES]), "strict", False)[0]
+        except UnicodeDecodeError:
+            return None
     return None
-
-
-def decoded(data: bytes) -> str:
-    """UTF-8 as text. The first bytes of a character whose others were cut off are left out."""
-    return codecs.utf_8_decode(data, "replace", False)[0]
 
 
 def number_of(value: Any) -> float | None:

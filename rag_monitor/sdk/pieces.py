@@ -38,9 +38,12 @@ _WHOLE_KEYS: Final = ("output", "messages", "final_output", "generation", "compl
 _FIELDS: Final = (
     "content", "delta", "text", "answer", "response", "data", "message", "token", "result",
     "generated_text", "outputText", "chunk", "part", "parts", "refusal", *_WHOLE_KEYS,
+    "artifact", "答案", "回答", "回复", "内容", "文本",
 )  # fmt: skip
 _WRITERS: Final = frozenset(ROLE_KEYS) - frozenset(TYPE_KEYS)
-_OF_CLIENTS: Final = frozenset({"snapshot", "candidates", "contentBlockDelta", "chunk"})
+_OF_CLIENTS: Final = frozenset(
+    {"snapshot", "candidates", "contentBlockDelta", "chunk", "payload"}
+)  # fmt: skip
 _TELLING: Final = frozenset({*TYPE_KEYS, *ROLE_KEYS, *_OF_CLIENTS})
 """Fields that tell what a piece is."""
 _MOST_NAME: Final = 100
@@ -86,6 +89,8 @@ def read_piece(
         return field_text(chunk, keys) or "", False
     if issubclass(type(chunk), tuple):
         return _in_tuple(chunk, begun=begun, depth=depth)
+    if type(chunk) is list and len(chunk) == 2:  # as JSON has the tuples of LangGraph
+        return _in_tuple(tuple(chunk), begun=begun, depth=depth)
     fields = attributes(chunk)
     choices = fields.get("choices")
     if choices is not None:
@@ -106,12 +111,12 @@ def _of_choice(choice: object) -> Piece:
     return choice_text(choice), delta is None and field(choice, "text") is None
 
 
-def remainder(text: str, said: str) -> str:
+def remainder(text: str, before: str) -> str:
     """What a whole adds to what came before: nothing where it repeats that, its end, or all."""
-    if text.startswith(said):
-        return text[len(said) :]
+    if text.startswith(before):
+        return text[len(before) :]
     closing = text.strip()
-    return "" if len(closing) > _REPEATED_CHARS and said.rstrip().endswith(closing) else text
+    return "" if len(closing) > _REPEATED_CHARS and before.rstrip().endswith(closing) else text
 
 
 def _in_tuple(chunk: Any, *, begun: bool, depth: int) -> Piece:
@@ -169,6 +174,9 @@ def _of_a_client(get: Get) -> Piece | None:
     candidates = get("candidates")
     if issubclass(type(candidates), list):
         return candidate_text(candidates), False
+    choices = first(get("payload"), ("choices",))
+    if choices is not None:  # Spark's
+        return content_text(first(choices, ("text",))) or "", False
     block = get("contentBlockDelta")
     if block is not None:
         return text_of(first(first(block, ("delta",)), ("text",))) or "", False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
@@ -12,10 +13,19 @@ from rag_monitor.sdk.text import content_text
 
 _ENVELOPES: Final = (
     "body", "data", "payload", "request", "params", "variables", "arguments", "state", "event",
-    "form", "json",
+    "form", "json", "Body", "detail", "Sns", "Message", "queryStringParameters", "queryParameters",
+    "queryString", "Records", "events",
 )  # fmt: skip
-"""Fields that a question may stand below."""
-_SAYS_TEXT: Final = ("content", "text", "parts")
+"""Fields that a question may stand below, of a list the only item."""
+_SEALING: Final = frozenset({"body", "data", "payload", "Body", "Message"})
+"""Those that may hold JSON in a text."""
+_ADDRESSES: Final = frozenset({"rawQueryString", "raw_query_string"})
+"""What reads like a name of a question, and is a part of an address."""
+_OF_HTTP: Final = ("isBase64Encoded", "requestContext", "httpMethod", "rawPath", "headers")
+"""Fields of a gateway's event, whose body may be any text."""
+_OF_A_BOT: Final = ("message_type", "msg_type")
+"""Fields of a chat bot's message, whose content is JSON in a text."""
+_SAYS_TEXT: Final = ("content", "text", "parts", "richText")
 """Fields of what is itself named a question: a message, an object around a text."""
 _USER: Final = frozenset({"user", "human", "用户"})
 _OTHERS: Final = frozenset({"system", "assistant", "tool", "developer"})
@@ -29,11 +39,27 @@ _MODELS: Final = frozenset(
 _UNDECLARED_NAMES: Final = QUESTION_NAMES[: QUESTION_NAMES.index("prompt") + 1]
 """Names that mean a question in an object of any class; `text` and `content` may mean any text."""
 _PLACES: Final = {name: rank for rank, name in enumerate(QUESTION_NAMES)}
+_QUERY: Final = _PLACES["query"]
+_GRAPHQL: Final = re.compile(r"\s*(?:(?:query|mutation|subscription)\b[^{]*)?\{")
+_OPENING: Final = frozenset("{[")
 _MAX_DEPTH: Final = 4
 _MOST_NAMES: Final = 50
 _FEW_FIELDS: Final = 20
 """Of more it is quicker to ask for each name."""
 _MOST_MESSAGES: Final = 200
+
+
+class Sealed(str):
+    """A text that has the question in it, see `sealed`."""
+
+    __slots__ = ()
+
+
+class SealedBase64(Sealed):
+    """The same in base64."""
+
+    __slots__ = ()
+
 
 Ranked = tuple[float, str]
 """A question, and the rank of the name under which it stood."""
@@ -52,9 +78,9 @@ def question_in(value: Any, keys: Sequence[str] | None = None, depth: int = 0) -
         return text
     if issubclass(type(value), list):
         return last_user_message(value, lone=depth > 0)
-    found = ranked_in(value, keys, depth)
-    if found is not None:
-        return found[1]
+    ranked = ranked_in(value, keys, depth)
+    if ranked is not None:
+        return ranked[1]
     return content_text(first(value, _SAYS_TEXT)) if depth else None
 
 
@@ -72,8 +98,12 @@ def ranked_in(value: Any, keys: Sequence[str] | None = None, depth: int = 0) -> 
         if inner is not None:
             if type(inner) is list:  # a chat
                 text = last_user_message(inner, lone=True)
+            elif type(inner) is str:
+                text = inner
+                if keys is None and (rank == _QUERY or inner[:1] in _OPENING):
+                    text = _unless_beside(inner, fields, names[rank])
             else:
-                text = inner if type(inner) is str else question_in(inner, keys, depth + 1)
+                text = question_in(inner, keys, depth + 1)
             if text is not None:
                 return float(rank), text
     return _less_surely_in(fields, depth) if keys is None and declared else None
@@ -82,36 +112,74 @@ def ranked_in(value: Any, keys: Sequence[str] | None = None, depth: int = 0) -> 
 def _less_surely_in(fields: Mapping[Any, Any], depth: int) -> Ranked | None:
     """The question in a field whose last word names one, or in an envelope."""
     ranked = ((rank_of(name), name) for name in _some_names(fields))
-    for known, name in sorted((rank, name) for rank, name in ranked if rank is not None):
-        text = _text_under(fields, name, depth)
-        if text is not None:
-            return known, text
+    for rank, name in sorted((rank, name) for rank, name in ranked if rank is not None):
+        text = _text_under(fields, name, depth) if name not in _ADDRESSES else None
+        if text:
+            return rank, text
     for name in _ENVELOPES:
         inner = fields.get(name)
-        found = None if inner is None else ranked_in(inner, None, depth + 1)
-        if found is not None:
-            return found
+        if inner is None:
+            continue
+        if type(inner) is str:
+            sealed = _sealed(inner, fields) if name in _SEALING else None
+            if sealed is not None:
+                return RANKS["content"], sealed
+            continue
+        if type(inner) is list and len(inner) == 1 and type(inner[0]) is dict:
+            inner = inner[0]
+        inner_question = ranked_in(inner, None, depth + 1)
+        if inner_question is not None:
+            return inner_question
     return None
+
+
+def _sealed(text: str, fields: Mapping[Any, Any]) -> Sealed | None:
+    """A text in an envelope that may have the question in it; None: it says nothing of one."""
+    if fields.get("isBase64Encoded") is True or (
+        "messageId" in fields and text[:1] not in _OPENING
+    ):
+        return SealedBase64(text)
+    if text.lstrip()[:1] in _OPENING:
+        return Sealed(text)
+    http = text and any(name in fields for name in _OF_HTTP)
+    return Sealed(text) if http else None
+
+
+def _is_graphql(text: str, fields: Mapping[Any, Any]) -> bool:
+    """Whether a query is one of GraphQL, whose variables are what is asked."""
+    beside = "variables" in fields or "operationName" in fields
+    return beside and _GRAPHQL.match(text) is not None
+
+
+def _unless_beside(text: str, fields: Mapping[Any, Any], name: str) -> str | None:
+    """A text that looks like JSON: a bot's message, a query of GraphQL beside what was asked."""
+    if name == "query" and _is_graphql(text, fields):
+        return None
+    if name == "content" and any(fields.get(kind) is not None for kind in _OF_A_BOT):
+        return Sealed(text)
+    return text
 
 
 def _ranks_in(fields: Mapping[Any, Any]) -> Iterable[int]:
     """The ranks of the question's names that may be among the fields, the surest first."""
     if len(fields) > _FEW_FIELDS:
         return range(len(QUESTION_NAMES))
-    found = []
+    ranks = []
     for name in fields:
         if type(name) is not str:  # its own hash and equality are not ours to call
             return range(len(QUESTION_NAMES))
         if name in _PLACES:
-            found.append(_PLACES[name])
-    if len(found) > 1:
-        found.sort()
-    return found
+            ranks.append(_PLACES[name])
+    if len(ranks) > 1:
+        ranks.sort()
+    return ranks
 
 
 def _text_under(fields: Mapping[Any, Any], name: str, depth: int) -> str | None:
     inner = fields.get(name)
-    return None if inner is None else question_in(inner, None, depth + 1)
+    if inner is None or (type(inner) is str and _is_graphql(inner, fields)):
+        return None
+    return question_in(inner, None, depth + 1)
 
 
 def _fields_of(value: Any) -> tuple[Mapping[Any, Any], bool]:
@@ -131,7 +199,7 @@ def _some_names(fields: Mapping[Any, Any]) -> list[str]:
     return [name for name in names if type(name) is str and not name.startswith("_")]
 
 
-def _said_by(message: Any) -> tuple[Any, Any]:
+def _role_and_content(message: Any) -> tuple[Any, Any]:
     """Role and content of a message: an object, a dict, or a pair such as ("user", "How long?")."""
     if issubclass(type(message), tuple):
         pair = items_of(message)
@@ -141,8 +209,8 @@ def _said_by(message: Any) -> tuple[Any, Any]:
     role = get("role")
     if role is None:
         role = get("type")
-    said = get("content")
-    return role, first(message, _SAYS_TEXT) if said is None else said
+    content = get("content")
+    return role, first(message, _SAYS_TEXT) if content is None else content
 
 
 def last_user_message(messages: Any, *, lone: bool = False) -> str | None:
@@ -164,9 +232,9 @@ def last_user_message(messages: Any, *, lone: bool = False) -> str | None:
                     continue
                 if role == "user" and type(content) is str:
                     return content
-        role, said = _said_by(message)
+        role, content = _role_and_content(message)
         if type(role) is not str:
             role = text_of(role)
         if role is not None and role.lower() in _USER:
-            return content_text(said)
+            return content_text(content)
     return text_of(listed[0]) if lone and len(listed) == 1 else None

@@ -15,9 +15,9 @@ QUESTION_NAMES: Final = (
     "original_question", "问题", "用户问题", "提问", "问句",
     *QUERY_NAMES,
     "user_input", "userInput", "user_message", "userMessage", "user_prompt", "userPrompt",
-    "user_text", "chat_input", "chatInput", "用户输入", "用户消息",
+    "user_text", "text_without_at_bot", "chat_input", "chatInput", "用户输入", "用户消息",
     "input", "inputs", "输入", "message", "messages", "消息", "msg", "utterance",
-    "prompt", "input_text", "inputText", "text", "content", "contents",
+    "prompt", "input_text", "inputText", "inputTranscript", "text", "content", "contents",
     "提示词", "文本", "内容", "wenti", "tiwen", "chaxun", "xiaoxi",
 )  # fmt: skip
 """The surest first."""

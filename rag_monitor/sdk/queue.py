@@ -10,30 +10,38 @@ from typing import Generic, Protocol, TypeVar
 from rag_monitor.sdk.counters import Counters
 
 
-class Bell:
-    """Wakes the thread. Atomic: a signal or the collector may ring it while it is being rung.
+class WakeEvent:
+    """Wakes the sender's thread: as `threading.Event`, but `set` may interrupt itself.
 
-    A `threading.Event` would then wait for its own lock, for ever.
+    A signal handler or the garbage collector may call `set` in the middle of a `set`; a
+    `threading.Event` would then wait for its own lock, for ever.
+
+        >>> event = WakeEvent()
+        >>> event.set(); event.is_set
+        True
+        >>> event.wait(1.0)  # returns at once, and clears it
+        >>> event.is_set
+        False
     """
 
     def __init__(self) -> None:
-        self._silent = threading.Lock()
-        self._silent.acquire()
+        self._unset = threading.Lock()
+        self._unset.acquire()
 
     @property
-    def rung(self) -> bool:
+    def is_set(self) -> bool:
         """Whether the next wait ends at once."""
-        return not self._silent.locked()
+        return not self._unset.locked()
 
-    def ring(self) -> None:
-        """End the wait of now, or else the next one."""
-        if not self.rung:
+    def set(self) -> None:
+        """End the present wait, or else the next one."""
+        if not self.is_set:
             with contextlib.suppress(RuntimeError):  # somebody else was faster
-                self._silent.release()
+                self._unset.release()
 
     def wait(self, timeout_s: float) -> None:
-        """Return when it has been rung, and silence it."""
-        self._silent.acquire(timeout=min(timeout_s, threading.TIMEOUT_MAX))
+        """Return when it is set or the time is over; clears it."""
+        self._unset.acquire(timeout=min(timeout_s, threading.TIMEOUT_MAX))
 
 
 class Queued(Protocol):
@@ -47,7 +55,16 @@ T = TypeVar("T", bound=Queued)
 
 
 class BoundedQueue(Generic[T]):
-    """First in, first out; when full the oldest goes, counted."""
+    """First in, first out; when full the oldest goes, counted.
+
+    >>> from types import SimpleNamespace
+    >>> counters = Counters()
+    >>> queue = BoundedQueue(max_items=2, max_chars=100, counters=counters)
+    >>> for number in range(3):
+    ...     waiting = queue.put(SimpleNamespace(chars=10, number=number))
+    >>> queue.take().number, dict(counters.dropped)
+    (1, {'queue_full': 1})
+    """
 
     def __init__(self, max_items: int, max_chars: int, counters: Counters) -> None:
         self._max_items = max_items

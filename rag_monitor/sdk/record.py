@@ -17,7 +17,7 @@ from rag_monitor.sdk.counters import Counters
 from rag_monitor.sdk.documents import Document, cut_value, take_documents
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.peek import MOST_BYTES, text_of, type_name
-from rag_monitor.sdk.text import EVENT_LINES, EVENT_NAME_CHARS, may_begin_events
+from rag_monitor.sdk.text import EVENT_NAME_CHARS, may_begin_frames, without_repetition
 
 MAX_STEPS: Final = 200
 """Steps of one trace that are kept."""
@@ -41,7 +41,7 @@ _FIELDS: Final = frozenset(
 _new_decoder: Final = codecs.getincrementaldecoder("utf-8")
 
 
-class Owner(Protocol):
+class TraceSink(Protocol):
     """Who takes a trace when it is finished, and under which limits it is kept."""
 
     max_chars: int
@@ -66,17 +66,28 @@ class Owner(Protocol):
 class LiveTrace:
     """One request being answered. `current()` gives it to the host.
 
-    What most traces are never told stands in the class: it costs the request nothing.
+        >>> import rag_monitor
+        >>> from rag_monitor.testing import InMemoryExporter
+        >>> with InMemoryExporter() as exporter, rag_monitor.trace("chat", question="Why?") as live:
+        ...     live.set(answer="Because.", session_id="s-1", team="search")
+        <rag_monitor.sdk.record.LiveTrace object at ...>
+        >>> record = exporter.records[0]
+        >>> record["answer"], record["session_id"], record["metadata"]
+        ('Because.', 's-1', {'team': 'search'})
+
+    Fields that most traces never set are class attributes: they cost the request nothing.
     """
 
     origin = "call"
     closed = False
-    taken_over = False
+    claimed_by_handler = False
     streamed = False
     truncated = False
-    contexts_known = False
+    contexts_reported = False
     explicit_answer = False
     explicit_question = False
+    unframed = False
+    """The pieces of the answer are its text, even where that looks like frames around one."""
     chars = 0
     answer_chars = 0
     http_status = 0
@@ -97,13 +108,14 @@ class LiveTrace:
     answer_type: str | None = None
     body: bytes | None = None
     piece_times: array[int] | None = None
-    """Of an answer in events, for each piece: how much came before it, in bytes of `body` or
+    """Of an answer in frames, for each piece: how much came before it, in bytes of `body` or
     characters of the pieces, and the nanoseconds of `perf_counter` when it came."""
-    times_in_bytes = False
     answer_keys: tuple[str, ...] = ()
     """The fields of `body` that hold the answer, where the host named them."""
     body_encoding = ""
     """The content encoding of `body`, such as gzip; empty: none."""
+    body_type = ""
+    """The content type of the response, which may declare a character set; empty: unknown."""
     request: Any = None
     web: Any = None
     """The scope of the HTTP request that is being answered, while it is."""
@@ -126,10 +138,10 @@ class LiveTrace:
     otel_context: Any = None
     otel_span: Any = None
 
-    def __init__(self, client: Owner, name: str, trace_id: int, span_id: int) -> None:
+    def __init__(self, recorder: TraceSink, name: str, trace_id: int, span_id: int) -> None:
         self.wall_ns = time_ns()
         self.started = perf_counter_ns()
-        self.client = client
+        self.recorder = recorder
         self.name = name
         self.trace_id_int = trace_id
         self.span_id = span_id
@@ -154,15 +166,15 @@ class LiveTrace:
             for name, value in fields.items():
                 self._set_one(name, value)
         except Exception as error:  # noqa: BLE001 - the boundary
-            GUARD.caught("set", error)
+            GUARD.report("set", error)
         return self
 
     def _set_one(self, name: str, value: Any) -> None:
         if self.closed:
-            self.client.counters.late += 1
+            self.recorder.counters.late += 1
         elif name in _FIELDS:
-            if type(value) is str and len(value) > self.client.max_chars:
-                value = value[: self.client.max_chars]
+            if type(value) is str and len(value) > self.recorder.max_chars:
+                value = value[: self.recorder.max_chars]
                 self.truncated = True
             setattr(self, name, value)
             if name == "question":
@@ -192,7 +204,7 @@ class LiveTrace:
     def mark_first_byte(self) -> None:
         """The first piece of the answer went out."""
         if self.closed:
-            self.client.counters.late += 1
+            self.recorder.counters.late += 1
         elif self.first_byte is None:
             self.first_byte = perf_counter_ns()
 
@@ -201,69 +213,64 @@ class LiveTrace:
         if not text:
             return
         if self.closed:
-            self.client.counters.late += 1
+            self.recorder.counters.late += 1
             return
         if self.first_byte is None:
             self._time_piece(text)
-        if self.answer_chars >= self.client.max_answer_chars:
+        if self.answer_chars >= self.recorder.max_answer_chars:
             self.truncated = True
             return
         parts = self.answer_parts
         if parts is None:
             parts = self.answer_parts = []
-        room = self.client.max_answer_chars - self.answer_chars
+        room = self.recorder.max_answer_chars - self.answer_chars
         if len(text) > room:
             text = text[:room]
             self.truncated = True
         parts.append(text)
         self.answer_chars += len(text)
         if len(parts) > _JOIN_EVERY:
-            self.answer_parts = ["".join(parts)]
+            self.answer_parts = [without_repetition(parts)]
 
     def decoded(self, piece: bytes | bytearray | memoryview) -> str:
-        """The text of a piece in bytes, which may begin and end inside a character."""
+        """The text of a piece in bytes, which may begin and end inside a character.
+
+        What is no UTF-8 is escaped, for the sender to read as the response declares it.
+        """
         if self._decoder is None:
-            self._decoder = _new_decoder("replace")
+            self._decoder = _new_decoder("surrogateescape")
         return self._decoder.decode(piece[:MOST_BYTES])
 
+    @property
+    def undecoded(self) -> bytes | None:
+        """What is left of pieces in bytes that end inside a character; None: none was in bytes."""
+        return None if self._decoder is None else self._decoder.getstate()[0]
+
     def _time_piece(self, text: str) -> None:
-        """The first piece stops the clock, but of events only one that holds text of the answer.
+        """The first piece stops the clock, but of frames only one that holds text of the answer.
 
         Which that is the sender finds out, by when each piece came.
         """
         begun = self.answer_parts
-        if begun is None and may_begin_events(text):
+        if begun is None and not self.unframed and may_begin_frames(text):
             self.piece_times = array("q")
         if self.piece_times is None:
             self.first_byte = perf_counter_ns()
             return
-        if self.answer_chars < self.client.max_answer_chars:
+        if self.answer_chars < self.recorder.max_answer_chars:
             self.piece_times.extend((self.answer_chars, perf_counter_ns()))
         if begun is not None and self.answer_chars < EVENT_NAME_CHARS:
-            self._settle_events("".join((*begun, text)))
+            self._settle("".join((*begun, text)))
 
-    def _settle_events(self, text: str) -> None:
-        """Take the first piece for text of the answer if this is no beginning of events."""
-        if self.piece_times and not may_begin_events(text):
-            self.first_byte, self.piece_times = self.piece_times[1], None
-
-    def _leave_events(self) -> None:
-        """Leave what may be server-sent events to the sender, as the body of a response."""
-        parts = self.answer_parts or ()
-        if not parts or not may_begin_events(parts[0]):
-            return
-        text = "".join(parts)
-        if text.lstrip().startswith(EVENT_LINES):
-            self.body = text.encode("utf-8", "replace")
-            self.body_encoding = ""
-            self.answer_parts = None
-        elif self.piece_times:
+    def _settle(self, text: str) -> None:
+        """Take the first piece for text of the answer if this is no beginning of frames."""
+        if self.piece_times and not may_begin_frames(text):
             self.first_byte, self.piece_times = self.piece_times[1], None
 
     def fail(self, error: BaseException) -> None:
         """Note how the handler ended without keeping the exception or asking it anything."""
         if self.closed:
-            self.client.counters.late += 1
+            self.recorder.counters.late += 1
             return
         self.error_type = type_name(error)
         self.status = _status_of(error)
@@ -286,9 +293,7 @@ class LiveTrace:
             self.status = status
         if self.first_byte is None and not self.streamed and self.status == "ok":
             self.first_byte = self.ended
-        if self.answer_parts is not None:
-            self._leave_events()
-        self.client.submit(self)
+        self.recorder.submit(self)
 
     def add_step(self, step: Any) -> None:
         """Keep a finished step."""
@@ -300,14 +305,14 @@ class LiveTrace:
     def reach_model(self, contexts: object) -> None:
         """Say which passages reached the model."""
         if self.closed:
-            self.client.counters.late += 1
+            self.recorder.counters.late += 1
             return
-        taken = take_documents(contexts, self.client.max_chars)
+        taken = take_documents(contexts, self.recorder.max_chars)
         if taken is None:
-            self.contexts_known = False
+            self.contexts_reported = False
             return
         self.contexts, chars, cut = taken
-        self.contexts_known = True
+        self.contexts_reported = True
         self.chars += chars
         self.truncated = self.truncated or cut
 

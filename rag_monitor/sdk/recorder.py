@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 from opentelemetry.context import get_current
 
 from rag_monitor.sdk.counters import OUTSIDE, Counters
-from rag_monitor.sdk.feedback import FeedbackNote
+from rag_monitor.sdk.feedback import Annotation
 from rag_monitor.sdk.guard import GUARD
-from rag_monitor.sdk.ids import new_ids
 from rag_monitor.sdk.options import Options
-from rag_monitor.sdk.otel import HostTracing, context_with
+from rag_monitor.sdk.otel import HostTracing, context_with, new_ids
 from rag_monitor.sdk.queue import BoundedQueue
 from rag_monitor.sdk.record import LiveTrace, NullTrace
 from rag_monitor.sdk.sender import Item, Sender
@@ -20,7 +19,7 @@ from rag_monitor.sdk.step import Step
 
 if TYPE_CHECKING:
     from rag_monitor.sdk.outcome import Poster
-    from rag_monitor.sdk.share import HostSpans
+    from rag_monitor.sdk.span_export import HostSpans
     from rag_monitor.sdk.tools import Tools
 
 _WAKE_EVERY = 256
@@ -31,7 +30,16 @@ _UNREACHABLE_S = 0.5
 
 
 class Recorder:
-    """One configuration at work: begins traces, takes finished ones, delivers them."""
+    """One configuration at work: begins traces, takes finished ones, delivers them.
+
+    >>> from rag_monitor.testing import InMemoryExporter
+    >>> recorder = InMemoryExporter(app="shop").client  # a `Recorder` that sends nowhere
+    >>> recorder.new_trace("chat").set(question="Why?", answer="Because.").finish()
+    >>> recorder.flush(5.0), recorder.stats()["delivered"]
+    (True, 1)
+    >>> recorder.close(5.0)
+    True
+    """
 
     def __init__(self, options: Options, transport: Poster | None = None) -> None:
         self.options = options
@@ -86,7 +94,7 @@ class Recorder:
         return live
 
     def submit(self, item: Item) -> None:
-        """Queue a finished trace or a feedback note; never waits, never raises."""
+        """Queue a finished trace or an annotation; never waits, never raises."""
         try:
             if self._pid != os.getpid():  # forked by C code that runs no hooks of Python's
                 self.renew_after_fork()
@@ -106,7 +114,7 @@ class Recorder:
             if waiting % _WAKE_EVERY == 0 or self._queue.chars > self._wake_chars:
                 self._sender.nudge()
         except Exception as error:  # noqa: BLE001 - the boundary
-            GUARD.caught("submit", error)
+            GUARD.report("submit", error)
 
     def open_shared(self, step: Step) -> None:
         """Begin a span for `step` in the host's provider."""
@@ -119,8 +127,8 @@ class Recorder:
             self._shared.leave_step(step)
 
     def feedback(self, fields: dict[str, Any]) -> None:
-        """Queue a person's mark."""
-        self.submit(FeedbackNote(fields, content=self.options.capture_content))
+        """Queue a person's annotation."""
+        self.submit(Annotation(fields, content=self.options.capture_content))
 
     @property
     def waiting(self) -> bool:

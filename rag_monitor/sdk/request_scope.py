@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from time import perf_counter_ns
 
@@ -44,8 +44,15 @@ class RequestOptions:
 class RequestScope:
     """One HTTP request as a trace: bodies by reference, parsed on the sender's thread."""
 
-    def __init__(self, scope: Scope, options: RequestOptions, query_string: bytes) -> None:
+    def __init__(
+        self,
+        scope: Scope,
+        options: RequestOptions,
+        query_string: bytes,
+        headers: Iterable[tuple[bytes, bytes]],
+    ) -> None:
         self.scope = scope
+        self._headers = headers
         self._query_string = query_string[:MAX_BODY_BYTES]
         self._options = options
         self._request: list[bytes] = []
@@ -67,6 +74,7 @@ class RequestScope:
     def begins(self, status_code: int, content_type: str, content_encoding: str = "") -> None:
         """The response's status, content type and content encoding."""
         self.status_code = status_code
+        self.scope.live.body_type = content_type
         if content_encoding:
             self.scope.live.body_encoding = content_encoding.strip().lower()
         kind = content_type.partition(";")[0].strip().lower()
@@ -101,12 +109,13 @@ class RequestScope:
         if live.closed:  # servers close a body that has failed; it stays a failure
             return
         try:
-            known = live.explicit_question or (live.question is not None and not live.question_rank)
-            if not known and (self._request or self._query_string):
+            sure = live.explicit_question or (live.question is not None and not live.question_rank)
+            if not sure and (self._request or self._query_string):
                 keys = self._options.question_keys
                 live.request = RequestBody(
                     b"".join(self._request),
                     self._query_string,
+                    self._headers,
                     None if keys is None else tuple(keys),
                     self._options.question,
                 )
@@ -115,7 +124,7 @@ class RequestScope:
                 live.body = b"".join(self._response)
                 live.truncated |= self._response_bytes > _MAX_SEEN
                 live.answer_keys = live.answer_keys or tuple(self._options.answer_keys)
-                live.piece_times, live.times_in_bytes = self._times, True
+                live.piece_times = self._times
                 live.chars += len(self._times) * self._times.itemsize
             elif live.first_byte is None and self._times:  # the answer was said, not when it came
                 live.first_byte = self._times[1]
@@ -131,12 +140,16 @@ class RequestScope:
                 if self.status_code >= 500:
                     live.failed_http(self.status_code)
         except Exception as mistake:  # noqa: BLE001 - the boundary
-            GUARD.caught("request", mistake)
+            GUARD.report("request", mistake)
         self.scope.ended()
 
 
 def open_request(
-    name: str, options: RequestOptions, query_string: bytes = b"", web: object = None
+    name: str,
+    options: RequestOptions,
+    query_string: bytes = b"",
+    web: object = None,
+    headers: Iterable[tuple[bytes, bytes]] = (),
 ) -> RequestScope | None:
     """Begin a trace for a request; None when nothing is recorded.
 
@@ -145,10 +158,11 @@ def open_request(
         options: Where its question and answer are.
         query_string: That of the address.
         web: The scope in which an ASGI application notes what the path gave.
+        headers: Those of the request.
     """
     scope = open_scope(Spec(name=name))
     if scope is None or not scope.owner:
         return None
     scope.live.origin = "http"
     scope.live.web = web
-    return RequestScope(scope, options, query_string)
+    return RequestScope(scope, options, query_string, headers)

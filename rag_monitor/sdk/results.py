@@ -6,7 +6,15 @@ from collections import deque
 from itertools import islice
 from typing import Any, Final
 
-from rag_monitor.sdk.field_names import BODY_KEYS, COLUMN_KEYS, CONTENT_KEYS, LIST_KEYS, MAP_KEYS
+from rag_monitor.sdk.field_names import (
+    ANSWER_KEYS,
+    BODY_KEYS,
+    COLUMN_KEYS,
+    CONTENT_KEYS,
+    LIST_KEYS,
+    MAP_KEYS,
+    WHOLE_KEYS,
+)
 from rag_monitor.sdk.peek import every, first, holds_fields, number_of, text_of
 from rag_monitor.sdk.tables import TABLES, class_of, row_of
 
@@ -15,11 +23,11 @@ _MOST_VALUES: Final = 20
 _DEEPEST: Final = 4
 _VIEWS: Final = frozenset({type({}.values()), type({}.keys()), set, frozenset, deque})
 
-Found = tuple[int, list[Any]]
+Documents = tuple[int, list[Any]]
 """How many documents there are, and the first hundred of them."""
 
 
-def found_in(value: Any, depth: int = 0) -> Found | None:
+def documents_in(value: Any, depth: int = 0) -> Documents | None:
     """The documents of a result; None where it holds none, or is a document itself."""
     kind = type(value)
     if depth > _DEEPEST or text_of(value) is not None:
@@ -36,30 +44,30 @@ def found_in(value: Any, depth: int = 0) -> Found | None:
     return _in_reply(value, depth) if holds_fields(value) else None
 
 
-def _items(value: Any) -> Found:
+def _items(value: Any) -> Documents:
     if class_of(value)[0] == "pymilvus":  # it fills in what is not indexed when it is read
         return len(value), list(islice(value, MAX_DOCUMENTS))
     return list.__len__(value), list.__getitem__(value, slice(MAX_DOCUMENTS))
 
 
-def _flat(size: int, items: list[Any], depth: int) -> Found:
+def _flat(size: int, items: list[Any], depth: int) -> Documents:
     """The documents of a list, and those of lists inside it: one for each query."""
     if not any(issubclass(type(item), list | tuple) for item in items):
         return size, items
-    found: list[Any] = []
+    flat: list[Any] = []
     for item in items:
         inner = None
         if issubclass(type(item), list | tuple) and row_of(item) is None:
-            inner = found_in(item, depth + 1)
+            inner = documents_in(item, depth + 1)
         if inner is None:
-            found.append(item)
+            flat.append(item)
         else:
-            found += inner[1]
+            flat += inner[1]
             size += inner[0] - 1
-    return size, found[:MAX_DOCUMENTS]
+    return size, flat[:MAX_DOCUMENTS]
 
 
-def _in_tuple(value: Any, depth: int) -> Found | None:
+def _in_tuple(value: Any, depth: int) -> Documents | None:
     """Documents, or a list with its scores or with something else beside it.
 
     None for a tuple that is one document: with its score, or a row.
@@ -69,7 +77,7 @@ def _in_tuple(value: Any, depth: int) -> Found | None:
         return None
     if size != 2:
         return _flat(size, items, depth)
-    lists = [found for item in items if (found := _list_in(item, depth)) is not None]
+    lists = [inner for item in items if (inner := _list_in(item, depth)) is not None]
     if len(lists) == 1:  # (records, offset), (documents, total)
         return lists[0]
     numbers = [one for one in lists if one[1] and all(_is_number(n) for n in one[1])]
@@ -79,15 +87,15 @@ def _in_tuple(value: Any, depth: int) -> Found | None:
     return count, list(zip(documents, numbers[0][1], strict=False))
 
 
-def _list_in(item: Any, depth: int) -> Found | None:
-    return found_in(item, depth + 1) if not issubclass(type(item), dict) else None
+def _list_in(item: Any, depth: int) -> Documents | None:
+    return documents_in(item, depth + 1) if not issubclass(type(item), dict) else None
 
 
 def _is_number(value: Any) -> bool:
     return number_of(value) is not None
 
 
-def _in_reply(value: Any, depth: int) -> Found | None:
+def _in_reply(value: Any, depth: int) -> Documents | None:
     """The list in a reply: in columns side by side, under a known name, or below another one."""
     rows = _columns(value)
     if rows is not None:
@@ -96,19 +104,52 @@ def _in_reply(value: Any, depth: int) -> Found | None:
         return None  # a document, whatever else it holds
     empty = None
     for inner in every(value, LIST_KEYS):
-        found = found_in(inner, depth + 1)
-        if found is not None and found[0]:
-            return found
-        empty = empty or found
+        documents = documents_in(inner, depth + 1)
+        if documents is not None and documents[0]:
+            return documents
+        empty = empty or documents
     for inner in every(value, MAP_KEYS):
         if type(inner) is dict:
             return len(inner), list(islice(inner.values(), MAX_DOCUMENTS))
-    if empty is not None or type(value) is not dict or first(value, BODY_KEYS) is not None:
+    if empty is not None or type(value) is not dict or _holds_document(value):
         return empty
+    return _below(value, depth)
+
+
+def _below(value: dict[Any, Any], depth: int) -> Documents | None:
+    """The documents under fields of other names, such as classes and fields of a schema."""
     if depth > _DEEPEST:
         return None
-    below = (inner for inner in islice(value.values(), _MOST_VALUES) if type(inner) is dict)
-    return next((found for inner in below if (found := _in_reply(inner, depth + 1))), None)
+    size, below = 0, []
+    for inner in islice(value.values(), _MOST_VALUES):
+        documents = _in_reply(inner, depth + 1) if type(inner) is dict else _listed(inner)
+        if documents is not None:
+            size += documents[0]
+            below += documents[1]
+    return (size, below[:MAX_DOCUMENTS]) if below else None
+
+
+def _listed(value: Any) -> Documents | None:
+    """A list, where its items are documents by the names of their fields."""
+    if type(value) is not list or not value:
+        return None
+    size, items = _items(value)
+    return (size, items) if all(map(_is_document, items)) else None
+
+
+def _is_document(item: Any) -> bool:
+    names = (*CONTENT_KEYS, *WHOLE_KEYS, *ANSWER_KEYS)
+    if type(item) is not dict:
+        return False
+    if any(text_of(text) is not None for text in every(item, names)):
+        return True
+    return any(_is_document(body) for body in every(item, BODY_KEYS))
+
+
+def _holds_document(value: dict[Any, Any]) -> bool:
+    """Whether it is a document whose fields are below it, not a reply around a list."""
+    bodies = [body for body in every(value, BODY_KEYS) if holds_fields(body)]
+    return any(_is_document(body) or type(body) is not dict for body in bodies)
 
 
 def _columns(value: Any) -> list[Any] | None:

@@ -27,20 +27,20 @@ class Routes:
         handler: What the routes may lead to.
     """
 
-    __slots__ = ("_asked", "_handler", "_names", "_next")
+    __slots__ = ("_calls", "_handler", "_names", "_next")
 
     def __init__(self, handler: Callable[..., Any]) -> None:
         self._handler = handler
         self._names: tuple[str, ...] = ()
-        self._asked = 0
+        self._calls = 0
         self._next = 1
 
     def names(self) -> tuple[str, ...]:
         """Names in these paths."""
         if not self._names:
-            self._asked += 1
-            if self._asked >= self._next:
-                self._next = 2 * self._asked
+            self._calls += 1
+            if self._calls >= self._next:
+                self._next = 2 * self._calls
                 self._names = tuple(_routed(self._handler))
         return self._names
 

@@ -68,7 +68,14 @@ def cut_bytes(text: str, limit: int) -> str:
 
 
 class Sanitiser:
-    """Cleans the values of one trace under one common byte budget."""
+    """Cleans the values of one trace under one common byte budget.
+
+    >>> clean = Sanitiser(None, content=True, per_text=10, budget=14)
+    >>> clean.bulk("question", "a long question"), clean.bulk("answer", "an answer")
+    ('a long que', 'an a')
+    >>> clean.truncated
+    True
+    """
 
     def __init__(
         self, redactor: TextRedactor | None, *, content: bool, per_text: int, budget: int

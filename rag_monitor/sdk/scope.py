@@ -14,13 +14,13 @@ from opentelemetry.context import attach, detach
 
 from rag_monitor.sdk.arguments import Arguments
 from rag_monitor.sdk.client import active
-from rag_monitor.sdk.frames import here
+from rag_monitor.sdk.frame_scopes import current_trace
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.peek import text_of, type_name
 from rag_monitor.sdk.pieces import event_frame, read_piece, remainder
 from rag_monitor.sdk.question import question_in
 from rag_monitor.sdk.record import CURRENT, LiveTrace
-from rag_monitor.sdk.text import answer_of, response_body
+from rag_monitor.sdk.text import EVENT_LINES, answer_of, response_body
 
 Extractor = Callable[..., Any]
 _BYTES: Final = frozenset({bytes, bytearray, memoryview})
@@ -66,7 +66,7 @@ class Scope:
             if live.otel_context is not None and self.owner:
                 self._otel_token = attach(live.otel_context)
         except Exception as error:  # noqa: BLE001 - the boundary
-            GUARD.caught("resume", error)
+            GUARD.report("resume", error)
 
     def pause(self) -> None:
         """Undo `resume` after the host's code has returned, yielded or raised."""
@@ -80,7 +80,7 @@ class Scope:
         except ValueError:  # another context drives the host's code now; nothing is set in it
             self._otel_token = None
         except Exception as error:  # noqa: BLE001 - the boundary
-            GUARD.caught("pause", error)
+            GUARD.report("pause", error)
 
     def returned(self, result: object) -> None:
         """Take the answer from a complete result and end the trace."""
@@ -89,7 +89,7 @@ class Scope:
             if self.owner:
                 self.live.finish()
         except Exception as error:  # noqa: BLE001 - the boundary
-            GUARD.caught("returned", error)
+            GUARD.report("returned", error)
             self.ended()
 
     def failed(self, error: BaseException, status: str | None = None) -> None:
@@ -99,7 +99,7 @@ class Scope:
             if self.owner:
                 self.live.finish(status)
         except Exception as mistake:  # noqa: BLE001 - the boundary
-            GUARD.caught("failed", mistake)
+            GUARD.report("failed", mistake)
             self.ended("error")
 
     def ended(self, status: str | None = None, ended: int | None = None) -> None:
@@ -108,7 +108,7 @@ class Scope:
             if self.owner:
                 self.live.finish(status, ended)
         except Exception as error:  # noqa: BLE001 - the boundary
-            GUARD.caught("ended", error)
+            GUARD.report("ended", error)
 
     def streams(self) -> None:
         """The answer comes in pieces."""
@@ -122,7 +122,7 @@ class Scope:
                 chunk = extract(chunk)
             self.live.chunk(chunk if type(chunk) is str else self._text_of(chunk))
         except Exception as error:  # noqa: BLE001 - the boundary
-            GUARD.caught("chunk", error)
+            GUARD.report("chunk", error)
 
     def _text_of(self, chunk: object) -> str | None:
         live = self.live
@@ -135,8 +135,12 @@ class Scope:
             text = remainder(text, live.answer_parts[0])
         if not text and (keys or text is None):
             return event_frame(chunk)
-        if live.piece_times is not None and text and text_of(chunk) is None:
-            return event_frame({"data": json.dumps(text)})  # an event among events
+        if live.answer_parts is None:
+            live.unframed = True  # a model's own words may look like frames
+        elif live.piece_times is not None and text and text_of(chunk) is None:
+            among_events = live.answer_parts[0].lstrip().startswith(EVENT_LINES)
+            frame = json.dumps(text)  # among others
+            return event_frame({"data": frame}) if among_events else f"{frame}\n"
         return text
 
     def _answer(self, result: object) -> None:
@@ -144,7 +148,7 @@ class Scope:
         if live.explicit_answer:
             return
         if live.closed:  # by the middleware, whose response is complete
-            live.client.counters.late += 1
+            live.recorder.counters.late += 1
             return
         extract = self.spec.answer
         if extract is not None:
@@ -153,22 +157,23 @@ class Scope:
         if type(result) is str:
             text: str | None = result
         else:
-            body = response_body(result)
-            if body is not None:
-                live.body = body[: live.client.max_answer_chars]
-                live.truncated |= len(body) > live.client.max_answer_chars
+            response = response_body(result)
+            if response is not None:
+                body, live.body_type = response
+                live.body = body[: live.recorder.max_answer_chars]
+                live.truncated |= len(body) > live.recorder.max_answer_chars
                 return
             text = answer_of(result, keys=keys)
         if text is not None:
-            if len(text) > live.client.max_chars:
-                text = text[: live.client.max_chars]
+            if len(text) > live.recorder.max_chars:
+                text = text[: live.recorder.max_chars]
                 live.truncated = True
             live.answer = text
         elif result is not None:
             live.answer_type = type_name(result)
             if any(hasattr(type(result), name) for name in _STEPS):
                 # Whoever stood in for it would be of another class, which the host may ask for.
-                GUARD.say(
+                GUARD.warn_once(
                     "iterator",
                     "%s returned an iterator of class %s, which cannot be watched: its answer is "
                     "unknown; yield from it",
@@ -186,34 +191,34 @@ def open_scope(
     context that outlived its trace, such as a worker begun in a request, it begins a fresh one.
     """
     try:
-        outer = here()
+        outer = current_trace()
         if outer is not None and not outer.closed:
             return _join(outer, spec, args, kwargs or {})
-        client = active()
-        if client is None:
+        recorder = active()
+        if recorder is None:
             return None
-        live = client.new_trace(spec.name, outer)
+        live = recorder.new_trace(spec.name, outer)
         if spec.fields:
             live.set(**spec.fields)
         if spec.answer_keys:
             live.answer_keys = spec.answer_keys
         scope = Scope(live, spec, owner=True)
     except Exception as error:  # noqa: BLE001 - the boundary
-        GUARD.caught("open", error)
+        GUARD.report("open", error)
         return None
     try:
         _take_question(live, spec, args, kwargs or {})
     except Exception as error:  # noqa: BLE001 - the boundary
-        GUARD.caught("question", error)
+        GUARD.report("question", error)
     return scope
 
 
 def _join(
     outer: object, spec: Spec, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Scope | None:
-    if type(outer) is not LiveTrace or outer.origin != "http" or outer.taken_over:
+    if type(outer) is not LiveTrace or outer.origin != "http" or outer.claimed_by_handler:
         return None
-    outer.taken_over = True
+    outer.claimed_by_handler = True
     outer.name = spec.name
     if spec.answer_keys:
         outer.answer_keys = spec.answer_keys
@@ -229,16 +234,16 @@ def _take_question(
     arguments = spec.arguments
     rank = 0.0
     if arguments is None:
-        found = _extracted(spec, args, kwargs)
+        question = _extracted(spec, args, kwargs)
     elif args and arguments.is_first and type(args[0]) is str:  # as most handlers have it
-        found, rank = args[0], arguments.rank
+        question, rank = args[0], arguments.rank
     else:
-        rank, found = arguments.question(args, kwargs, live) or (0.0, None)
-    if found is not None:
-        if len(found) > live.client.max_chars:
-            found = found[: live.client.max_chars]
+        rank, question = arguments.question(args, kwargs, live) or (0.0, None)
+    if question is not None:
+        if len(question) > live.recorder.max_chars and type(question) is str:
+            question = question[: live.recorder.max_chars]
             live.truncated = True
-        live.question = found
+        live.question = question
         if rank:
             live.question_rank = rank
 

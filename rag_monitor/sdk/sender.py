@@ -14,11 +14,11 @@ from opentelemetry import context as otel_context
 
 from rag_monitor.outbound.retry import backoff_s
 from rag_monitor.sdk.counters import Counters
-from rag_monitor.sdk.feedback import FeedbackNote, refusal_of
+from rag_monitor.sdk.feedback import Annotation, refusal_of
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.options import Options
 from rag_monitor.sdk.outcome import Outcome
-from rag_monitor.sdk.queue import Bell, BoundedQueue
+from rag_monitor.sdk.queue import BoundedQueue, WakeEvent
 from rag_monitor.sdk.record import CURRENT, NULL, LiveTrace
 
 if TYPE_CHECKING:
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
 
 FIRST_BACKOFF_S: Final = 0.5
 MAX_BACKOFF_S: Final = 30.0
-_LEAST_ASKED_S: Final = 0.5
+_LEAST_RETRY_AFTER_S: Final = 0.5
 """A server that asks for a shorter pause than this gets the sender's own."""
 RESTART_EVERY_S: Final = 5.0
 _MOST_MISTAKES: Final = 3
 """How often a batch may meet an internal error before it is given up."""
 _MAX_BATCH_TRACES: Final = 512
-_MOST_NOTES: Final = 100
-"""Feedback notes held while the server is away; more wait in the queue."""
+_MOST_ANNOTATIONS: Final = 100
+"""Annotations held while the server is away; more wait in the queue."""
 _SPOOL_AGAIN_S: Final = 1.0
 """How long a disk that took nothing is left alone."""
 _YIELD_NS: Final = 300_000
 """After so long a waiting handler gets the interpreter; asked for, it would come after 5 ms."""
 
-Item = LiveTrace | FeedbackNote
+Item = LiveTrace | Annotation
 
 LOADING = threading.RLock()
 """Held while tools are loaded: a process must not fork then, its child could never load them."""
@@ -50,20 +50,20 @@ _LOADED_WITHIN_S: Final = 2.0
 
 
 class Batch:
-    """Encoded traces that travel together, or one feedback note."""
+    """Encoded traces that travel together, or one annotation."""
 
-    __slots__ = ("file", "mistakes", "note", "traces")
+    __slots__ = ("annotation", "file", "mistakes", "traces")
 
-    def __init__(self, traces: list[list[bytes]], note: FeedbackNote | None = None) -> None:
+    def __init__(self, traces: list[list[bytes]], annotation: Annotation | None = None) -> None:
         self.traces = traces
-        self.note = note
+        self.annotation = annotation
         self.file: str | None = None
         """Where the spool keeps it until it is settled."""
         self.mistakes = 0
         """How often sending it ended in an internal error."""
 
     def __len__(self) -> int:
-        return 1 if self.note is not None else len(self.traces)
+        return 1 if self.annotation is not None else len(self.traces)
 
 
 class Sender:
@@ -88,7 +88,7 @@ class Sender:
     def renew_after_fork(self) -> None:
         """Forget the parent's thread, connection and batches."""
         self._thread: threading.Thread | None = None
-        self._bell = Bell()
+        self._wake_event = WakeEvent()
         self._starting = False
         self._start_lock = threading.RLock()
         self._held: deque[Batch] = deque()
@@ -143,12 +143,16 @@ class Sender:
                 return False
             thread = threading.Thread(target=self._run, name="rag-monitor-sender", daemon=True)
             self._starting = True
-            self._bell = Bell()  # gevent may have patched locks since, and threads with them
+            self._wake_event = (
+                WakeEvent()
+            )  # gevent may have patched locks since, and threads with them
             try:
                 thread.start()
             except RuntimeError as error:
                 self._start_failed_at = now
-                GUARD.say("thread", "cannot start the sender (%s); traces wait in memory", error)
+                GUARD.warn_once(
+                    "thread", "cannot start the sender (%s); traces wait in memory", error
+                )
                 return False
             finally:
                 self._starting = False
@@ -157,7 +161,7 @@ class Sender:
 
     def wake(self) -> None:
         """Send soon instead of at the next interval."""
-        self._bell.ring()
+        self._wake_event.set()
 
     def nudge(self) -> None:
         """As `wake`, unless a batch is held: it looks for more when that one has arrived.
@@ -166,7 +170,7 @@ class Sender:
         A spool takes what waits even then.
         """
         if not self._held or self._spooling:
-            self._bell.ring()
+            self._wake_event.set()
 
     def flush(self, timeout_s: float) -> bool:
         """Wait until everything produced so far is settled; True when all of it arrived."""
@@ -209,12 +213,12 @@ class Sender:
         if key is not None:
             otel_context.attach(otel_context.set_value(key, True))
         while not self._stopping:
-            self._bell.wait(self._pause_s())
+            self._wake_event.wait(self._pause_s())
             try:
                 self._drain()
             except Exception as error:  # noqa: BLE001 - the boundary; the thread must live on
                 self._stumble()
-                GUARD.caught("sender", error)
+                GUARD.report("sender", error)
 
     def _stumble(self) -> None:
         """After an internal error: pause as if the server were away; give up what keeps failing.
@@ -234,7 +238,7 @@ class Sender:
         self._failures, self._retry_at = 0, 0.0
         self._counters.drop("internal_error", len(batch))
         self._forget(batch)
-        GUARD.say(
+        GUARD.warn_once(
             "given_up",
             "gave up %s traces after %s internal errors; see rag_monitor.stats()",
             len(batch),
@@ -274,7 +278,7 @@ class Sender:
             item, self._next = self._next or self._queue.take(), None
             if item is None:
                 break
-            if isinstance(item, FeedbackNote):
+            if isinstance(item, Annotation):
                 if traces:
                     self._next = item
                     break
@@ -294,22 +298,22 @@ class Sender:
             return self.tools.encoder.spans(live)
         except BaseException as error:  # noqa: BLE001 - a redactor of the user's may raise anything
             self._counters.drop("encode_failed")
-            GUARD.caught("encode", error)
+            GUARD.report("encode", error)
             return []
 
     def _send(self, batch: Batch) -> Outcome:
-        if batch.note is not None:
-            body = batch.note.body(self.tools.redactor)
+        if batch.annotation is not None:
+            body = batch.annotation.body(self.tools.redactor)
             return self.tools.transport.post("/api/v1/feedback", body, "application/json")
         report = self._counters.take_unreported()
-        told = False
+        reported = False
         try:
             envelope = self.tools.envelope
             body = envelope.wrap([span for spans in batch.traces for span in spans], report)
             outcome = self.tools.transport.post("/v1/traces", body, envelope.content_type)
-            told = outcome.ok
+            reported = outcome.ok
         finally:
-            if not told:
+            if not reported:
                 self._counters.give_back(report)
         return outcome
 
@@ -332,15 +336,17 @@ class Sender:
         self._forget(batch)
         count = len(batch)
         if outcome.ok:
-            rejected = 0 if batch.note else min(count, self.tools.envelope.rejected(outcome.body))
+            rejected = (
+                0 if batch.annotation else min(count, self.tools.envelope.rejected(outcome.body))
+            )
             self._counters.deliver(count - rejected)
             self._counters.drop("rejected", rejected)
             return
         reason = "too_large" if outcome.status == 413 else f"http_{outcome.status}"
-        if batch.note is not None:
-            GUARD.say("mark", "the monitor refused a mark: %s", refusal_of(outcome))
+        if batch.annotation is not None:
+            GUARD.warn_once("mark", "the monitor refused a mark: %s", refusal_of(outcome))
         else:
-            GUARD.say(
+            GUARD.warn_once(
                 reason,
                 "the monitor refused traces with HTTP %s; see rag_monitor.stats()",
                 outcome.status,
@@ -350,18 +356,18 @@ class Sender:
     def _back_off(self, outcome: Outcome) -> None:
         self._failures += 1
         wait = outcome.retry_after_s or 0.0
-        self._announced = wait >= _LEAST_ASKED_S
+        self._announced = wait >= _LEAST_RETRY_AFTER_S
         if not self._announced:  # "at once", said again and again, would take the host's core
             wait = backoff_s(self._failures, FIRST_BACKOFF_S, MAX_BACKOFF_S)
         self._retry_at = time.monotonic() + wait
 
     def _keep(self, batch: Batch) -> None:
         """Write a batch to disk. Where that fails it stays in memory: no error may lose it."""
-        if self._spool is not None and batch.note is None:
+        if self._spool is not None and batch.annotation is None:
             try:
                 batch.file = self._spool.save(batch.traces)
             except Exception as error:  # noqa: BLE001 - the boundary
-                GUARD.caught("spool", error)
+                GUARD.report("spool", error)
             if batch.file is None:
                 self._spool_again_at = time.monotonic() + _SPOOL_AGAIN_S
 
@@ -370,29 +376,29 @@ class Sender:
             try:
                 self._spool.remove(batch.file)
             except Exception as error:  # noqa: BLE001 - the boundary
-                GUARD.caught("spool", error)
+                GUARD.report("spool", error)
 
     def _adopted(self) -> Batch | None:
         """The next batch that a dead process left behind, one in memory at a time."""
         if self._spool is None or not self._adopting:
             return None
         try:
-            found = self._spool.adopt()
+            adopted = self._spool.adopt()
         except Exception as error:  # noqa: BLE001 - what others left must not hold up what is ours
-            GUARD.caught("spool", error)
-            found = None
-        if found is None:
+            GUARD.report("spool", error)
+            adopted = None
+        if adopted is None:
             self._adopting = False
             self._counters.deliver(0)  # wakes a waiting flush
             return None
-        batch = Batch(found[1])
-        batch.file = found[0]
+        batch = Batch(adopted[1])
+        batch.file = adopted[0]
         self._counters.adopt(len(batch))
         return batch
 
     def _park(self) -> None:
-        """While the server is away, move what waits in memory to disk; notes wait in memory."""
-        while self._spool is not None and len(self._held) < _MOST_NOTES and self._kept():
+        """While the server is away, move traces from memory to disk; annotations stay in memory."""
+        while self._spool is not None and len(self._held) < _MOST_ANNOTATIONS and self._kept():
             batch = self._collect()
             if batch is None:
                 return
@@ -407,7 +413,7 @@ class Sender:
 
         What follows the batch that is being sent need not wait in memory, too.
         """
-        missing = [batch for batch in self._held if batch.note is None and batch.file is None]
+        missing = [batch for batch in self._held if batch.annotation is None and batch.file is None]
         if missing and time.monotonic() < self._spool_again_at:
             return False
         for batch in missing:
@@ -435,7 +441,7 @@ class Sender:
         try:
             return spool.read(file)
         except Exception as error:  # noqa: BLE001 - the boundary; what cannot be read is counted
-            GUARD.caught("spool", error)
+            GUARD.report("spool", error)
             return []
 
     def _save_rest(self, spool: Spool) -> int:
@@ -452,7 +458,7 @@ class Sender:
         try:
             return spool.save_some(batch.traces)
         except Exception as error:  # noqa: BLE001 - the boundary; what is not saved is counted
-            GUARD.caught("spool", error)
+            GUARD.report("spool", error)
             return 0
 
 

@@ -58,14 +58,14 @@ def is_method(function: Callable[..., Any]) -> bool:
 def described(function: Callable[..., Any]) -> tuple[Parameter, ...]:
     """Its parameters, in order, those that take many aside; empty when it does not tell."""
     try:
-        found = inspect.signature(function).parameters.values()
+        declared = inspect.signature(function).parameters.values()
         hints = _hints(function)
     except Exception:  # noqa: BLE001 - as above
         return ()
     variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     return tuple(
         _described(one, hints.get(one.name, one.annotation))
-        for one in found
+        for one in declared
         if one.kind not in variable
     )
 
@@ -102,18 +102,18 @@ def _hints(function: Any) -> dict[str, Any]:
     names = getattr(getattr(function, "__code__", None), "co_freevars", ())
     cells = getattr(function, "__closure__", None) or ()
     local = {name: cell.cell_contents for name, cell in zip(names, cells, strict=True)}
-    found: dict[str, Any] = {}
+    hints: dict[str, Any] = {}
     for name, hint in getattr(function, "__annotations__", {}).items():
         one = types.SimpleNamespace(__annotations__={name: hint})
         try:
-            found.update(
+            hints.update(
                 typing.get_type_hints(
                     one, getattr(function, "__globals__", {}), local, include_extras=True
                 )
             )
         except Exception:  # noqa: BLE001 - a name that only type checkers know
-            found[name] = hint
-    return found
+            hints[name] = hint
+    return hints
 
 
 def _parts(hint: Any, depth: int) -> Iterator[tuple[bool, Any]]:
@@ -133,12 +133,12 @@ def _parts(hint: Any, depth: int) -> Iterator[tuple[bool, Any]]:
 
 
 def _is_text(kinds: list[Any]) -> bool | None:
-    known = [kind for kind in kinds if kind is not type(None)]
-    if str in known:
+    annotated = [kind for kind in kinds if kind is not type(None)]
+    if str in annotated:
         return True
     unknown = (inspect.Parameter.empty, Any, object)
-    open_ = [kind for kind in known if kind in unknown or hasattr(kind, "__supertype__")]
-    return None if open_ or not known else False
+    open_ = [kind for kind in annotated if kind in unknown or hasattr(kind, "__supertype__")]
+    return None if open_ or not annotated else False
 
 
 def _named(kind: Any) -> str:

@@ -56,7 +56,9 @@ class Spool:
             for index, span in enumerate(spans)
         )
         if self._bytes + len(data) > self._max_bytes:
-            GUARD.say("spool", "the spool is full (max_spool_bytes); traces wait in memory only")
+            GUARD.warn_once(
+                "spool", "the spool is full (max_spool_bytes); traces wait in memory only"
+            )
             return None
         try:
             own = self._own or self._open()
@@ -64,7 +66,7 @@ class Spool:
             final = own / f"{self._sequence:012d}{_SUFFIX}"
             _write(final, data)
         except OSError as error:
-            GUARD.say(
+            GUARD.warn_once(
                 "spool", "cannot write the spool (%s); traces wait in memory only", _reason(error)
             )
             return None
@@ -95,7 +97,7 @@ class Spool:
             if path.parent == self._own:
                 self._bytes -= size
         except OSError as error:
-            GUARD.say(
+            GUARD.warn_once(
                 "spool", "cannot remove a spooled batch (%s); it may be sent twice", _reason(error)
             )
 
@@ -133,7 +135,7 @@ class Spool:
                 self._orphans.extend(files)
                 return True
         except OSError as error:
-            GUARD.say("spool", "cannot read the spool (%s)", _reason(error))
+            GUARD.warn_once("spool", "cannot read the spool (%s)", _reason(error))
         return False
 
     def close(self) -> None:
@@ -161,7 +163,7 @@ class Spool:
         try:
             data = path.read_bytes()
         except OSError as error:
-            GUARD.say("spool", "cannot read a spooled batch (%s)", _reason(error))
+            GUARD.warn_once("spool", "cannot read a spooled batch (%s)", _reason(error))
             return []
         position = 0
         while position + _HEADER.size <= len(data):
@@ -170,7 +172,7 @@ class Spool:
             span = data[position : position + length]
             position += length
             if len(span) != length or zlib.crc32(span) != crc:
-                GUARD.say("spool", "a spooled batch is damaged; its rest is skipped")
+                GUARD.warn_once("spool", "a spooled batch is damaged; its rest is skipped")
                 break
             if begins or not traces:
                 traces.append([])
@@ -216,4 +218,4 @@ def _discard(directory: Path) -> None:
     try:
         directory.rmdir()
     except OSError as error:  # somebody put something else there
-        GUARD.say("spool", "cannot remove an empty spool directory (%s)", _reason(error))
+        GUARD.warn_once("spool", "cannot remove an empty spool directory (%s)", _reason(error))

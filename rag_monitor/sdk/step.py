@@ -11,16 +11,15 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from rag_monitor.sdk.arguments import Arguments
-from rag_monitor.sdk.blocks import Blocks
 from rag_monitor.sdk.counters import OUTSIDE
-from rag_monitor.sdk.frames import here
+from rag_monitor.sdk.frame_scopes import FrameScopes, current_trace
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.peek import type_name
 from rag_monitor.sdk.record import CURRENT, LiveTrace
 from rag_monitor.sdk.streaming import (
     WHOLE,
-    Bystander,
-    Observer,
+    NullObserver,
+    StreamObserver,
     finish_call,
     finish_with,
     watch,
@@ -33,7 +32,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 class Step:
     """A timed part of a trace.
 
-    What most steps are never told stands in the class: it costs the request nothing.
+    Fields that most steps never set are class attributes: they cost the request nothing.
     """
 
     live: LiveTrace | None = None
@@ -46,7 +45,7 @@ class Step:
     """False when the duration is unknown and must not be reported."""
     error: str | None = None
     shared: Any = None
-    _others: Blocks[Step] | None = None
+    _others: FrameScopes[Step] | None = None
     """Steps of blocks that enter this one although it was entered before."""
 
     def __init__(self, kind: str, name: str | None) -> None:
@@ -56,11 +55,11 @@ class Step:
     def __enter__(self) -> Self:
         if self.started:
             return self._enter_again(sys._getframe(1))
-        live = CURRENT.get() or here()
+        live = CURRENT.get() or current_trace()
         if type(live) is LiveTrace:
             self.live = live
             if live.otel_span is not None and not live.closed:
-                self._guarded(live.client.open_shared, self)
+                self._guarded(live.recorder.open_shared, self)
         elif live is None:
             OUTSIDE.entered(self.kind)
         self.started = perf_counter_ns()
@@ -85,11 +84,11 @@ class Step:
             if self.shared is not None:
                 self._unshare()
             if live.closed:
-                live.client.counters.late += 1
+                live.recorder.counters.late += 1
             else:
                 self._record(live)
         except Exception as mistake:  # noqa: BLE001 - the boundary
-            GUARD.caught("step", mistake)
+            GUARD.report("step", mistake)
 
     async def __aenter__(self) -> Self:
         return self._enter_again(sys._getframe(1)) if self.started else self.__enter__()
@@ -108,21 +107,21 @@ class Step:
 
         What was recorded of the first must not change: it may not be sent yet.
         """
-        GUARD.say(
+        GUARD.warn_once(
             f"shared {self.kind}",
             "one rag_monitor.%s(...) is entered more than once; use what `with ... as` gives, for "
             "what is assigned to the shared object itself is lost",
             self.kind,
         )
         fresh: Any = self._again()
-        others = self.__dict__.setdefault("_others", Blocks())
+        others = self.__dict__.setdefault("_others", FrameScopes())
         others.enter(frame, fresh)
         entered: Self = fresh.__enter__()
         return entered
 
     def _leave_other(self, error: BaseException | None, frame: Any) -> bool:
         """Leave the step of the block in `frame`; False: that block has entered this one."""
-        others: Blocks[Step] = self.__dict__["_others"]
+        others: FrameScopes[Step] = self.__dict__["_others"]
         step = others.leave(frame) or (others.leave_last() if self.ended else None)
         if step is None:
             return False
@@ -167,12 +166,14 @@ class Step:
     def _unshare(self) -> None:
         """Make the span around the step current again: the host's code goes on without it."""
         if self.shared is not None and self.shared[1] is not None and self.live is not None:
-            self.live.client.leave_shared(self)
+            self.live.recorder.leave_shared(self)
 
     def __call__(self, function: F) -> F:
         """Time every call of `function` as this step: to its result, or to the end of a stream."""
         if isinstance(function, type):
-            GUARD.say("class", "a step decorates methods of %s, not the class", function.__name__)
+            GUARD.warn_once(
+                "class", "a step decorates methods of %s, not the class", function.__name__
+            )
             return function
         wrapper: Any = functools.wraps(function)(_timed(self, function, self._reader(function)))
         return wrapper  # type: ignore[no-any-return]
@@ -181,7 +182,7 @@ class Step:
         try:
             hook(*values)
         except Exception as mistake:  # noqa: BLE001 - the boundary
-            GUARD.caught("step", mistake)
+            GUARD.report("step", mistake)
 
 
 class _OpenStep:
@@ -242,10 +243,10 @@ def _timed(prototype: Step, function: Any, arguments: Arguments | None) -> Calla
 
     def begin(
         args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[Observer, AsyncGenerator[Any, Any]]:
+    ) -> tuple[StreamObserver, AsyncGenerator[Any, Any]]:
         inner = function(*args, **kwargs)
         step = enter(args, kwargs)
-        return (Bystander() if step.live is None else _OpenStep(step)), inner
+        return (NullObserver() if step.live is None else _OpenStep(step)), inner
 
     def traced_generator(*args: Any, **kwargs: Any) -> Any:
         inner = function(*args, **kwargs)
@@ -277,7 +278,7 @@ def _timed(prototype: Step, function: Any, arguments: Arguments | None) -> Calla
     return traced_async if inspect.iscoroutinefunction(function) else traced
 
 
-def _finish(step: Step, result: Any, finish: Callable[[Observer, Any], Any]) -> Any:
+def _finish(step: Step, result: Any, finish: Callable[[StreamObserver, Any], Any]) -> Any:
     if step.live is None:
         return result
     if type(result) not in WHOLE:

@@ -24,7 +24,17 @@ _new: Final = object.__new__
 
 
 class RetrievalStep(Step):
-    """One call of a retriever; assign what it returned to `documents`."""
+    """One call of a retriever; assign what it returned to `documents`.
+
+    >>> import rag_monitor
+    >>> from rag_monitor.testing import InMemoryExporter
+    >>> with InMemoryExporter() as exporter, rag_monitor.trace("chat", question="Why?"):
+    ...     with rag_monitor.retrieval("faq") as step:
+    ...         step.documents = ["A passage.", {"content": "Another one.", "score": 0.5}]
+    >>> [found] = exporter.records[0]["retrievals"]
+    >>> found["knowledge_base"], [document["content"] for document in found["documents"]]
+    ('faq', ['A passage.', 'Another one.'])
+    """
 
     __slots__ = ("_documents", "_trace")  # not in its dict, which what the trace keeps shares
     _documents: Any
@@ -61,7 +71,7 @@ class RetrievalStep(Step):
         elif live.closed:  # the end of the step counts it
             return
         try:
-            taken = take_documents(value, live.client.max_chars)
+            taken = take_documents(value, live.recorder.max_chars)
             if taken is None:
                 self.taken = None
                 self.unread = None if value is None else type_name(value)
@@ -71,13 +81,13 @@ class RetrievalStep(Step):
                 live.chars += self._chars
                 live.truncated = live.truncated or self._cut
         except Exception as mistake:  # noqa: BLE001 - the boundary
-            GUARD.caught("documents", mistake)
+            GUARD.report("documents", mistake)
 
     def _open_still(self) -> LiveTrace | None:
         """The trace of a step that has ended; what comes after that has ended, too, is counted."""
         live: LiveTrace | None = getattr(self, "_trace", None)
         if live is not None and live.closed:
-            live.client.counters.late += 1
+            live.recorder.counters.late += 1
             return None
         return live
 

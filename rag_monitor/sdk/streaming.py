@@ -23,7 +23,7 @@ _ITERATORS: Final = frozenset({map, filter, chain})
 """Iterators of Python's that can be told nothing: a generator over one behaves as it does."""
 
 
-class Observer(Protocol):
+class StreamObserver(Protocol):
     """Hears how a result comes about. No method raises into the host."""
 
     def resume(self) -> None:
@@ -55,7 +55,7 @@ class Observer(Protocol):
         ...
 
 
-class Bystander:
+class NullObserver:
     """Stands in for an observer where nothing is recorded."""
 
     def resume(self) -> None:
@@ -80,7 +80,9 @@ class Bystander:
         """Nothing to end."""
 
 
-def watch(observer: Observer, generator: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+def watch(
+    observer: StreamObserver, generator: Generator[Any, Any, Any]
+) -> Generator[Any, Any, Any]:
     """A generator that behaves as `generator`: send, throw, close and return value pass through.
 
     A trace is current only while `generator` itself runs, never while its consumer does.
@@ -109,7 +111,7 @@ def watch(observer: Observer, generator: Generator[Any, Any, Any]) -> Generator[
         chunk = None
 
 
-Begin = Callable[[tuple[Any, ...], dict[str, Any]], tuple[Observer, AsyncGenerator[Any, Any]]]
+Begin = Callable[[tuple[Any, ...], dict[str, Any]], tuple[StreamObserver, AsyncGenerator[Any, Any]]]
 
 
 def watching(begin: Begin) -> Callable[..., AsyncGenerator[Any, Any]]:
@@ -143,7 +145,7 @@ def watching(begin: Begin) -> Callable[..., AsyncGenerator[Any, Any]]:
 
 
 def watch_async(
-    observer: Observer, generator: AsyncGenerator[Any, Any]
+    observer: StreamObserver, generator: AsyncGenerator[Any, Any]
 ) -> AsyncGenerator[Any, Any]:
     """As `watch`, for an async generator."""
     observer.streams()
@@ -164,7 +166,7 @@ def _first_step(generator: AsyncGenerator[Any, Any]) -> Any:
         sys.set_asyncgen_hooks(*hooks)
 
 
-async def watch_coroutine(observer: Observer, coroutine: Coroutine[Any, Any, Any]) -> Any:
+async def watch_coroutine(observer: StreamObserver, coroutine: Coroutine[Any, Any, Any]) -> Any:
     """Await `coroutine` as part of what is observed and return its result."""
     observer.resume()
     try:
@@ -180,7 +182,7 @@ async def watch_coroutine(observer: Observer, coroutine: Coroutine[Any, Any, Any
 class AnswerStream:
     """Stands in for the body of a streaming response; tells how the stream ends."""
 
-    def __init__(self, observer: Observer, body: Any) -> None:
+    def __init__(self, observer: StreamObserver, body: Any) -> None:
         observer.streams()
         self._observer = observer
         self._body = body
@@ -228,7 +230,7 @@ class AnswerStream:
             self._observer.ended("cancelled", self._last)  # it may be collected much later
 
 
-def _ending(observer: Observer, watcher: W) -> W:
+def _ending(observer: StreamObserver, watcher: W) -> W:
     """`watcher`, of which the end is told even if it never began."""
     finalize(watcher, observer.ended, "abandoned").atexit = False
     return watcher
@@ -267,7 +269,7 @@ def when_closed(stream: Any, closed: Callable[[], None]) -> None:
     stream.close = closing_async if inspect.iscoroutinefunction(close) else closing
 
 
-def _watched_inside(observer: Observer, stream: Any) -> bool:
+def _watched_inside(observer: StreamObserver, stream: Any) -> bool:
     """Watch what a stream of a client or a response of a framework iterates; it stays itself.
 
     OpenAI's client and those made like it, and Django, keep it in `_iterator`, Flask in `response`.
@@ -284,7 +286,7 @@ def _watched_inside(observer: Observer, stream: Any) -> bool:
         if place == "_iterator" and "Response" not in kind:
             when_closed(stream, partial(observer.ended, "abandoned"))
     except Exception as error:  # noqa: BLE001 - the boundary; a stream we may not touch
-        GUARD.caught("stream", error)
+        GUARD.report("stream", error)
         return False
     return True
 
@@ -305,7 +307,7 @@ def _each(pieces: Iterator[Any]) -> Generator[Any, Any, Any]:
     yield from pieces
 
 
-def _watch_future(observer: Observer, future: Any) -> bool:
+def _watch_future(observer: StreamObserver, future: Any) -> bool:
     """Tell `observer` when `future` is done, or given up; False when it is no future we know.
 
     What it holds is read where asking leaves no trace: `exception()` of a task tells asyncio that
@@ -322,7 +324,7 @@ def _watch_future(observer: Observer, future: Any) -> bool:
         try:
             error, result = ours(finished)
         except Exception as mistake:  # noqa: BLE001 - the boundary
-            GUARD.caught("future", mistake)
+            GUARD.report("future", mistake)
             observer.ended()
             return
         if error is None:
@@ -337,15 +339,15 @@ def _watch_future(observer: Observer, future: Any) -> bool:
             future.add_done_callback(done)
             finalize(future, observer.ended, "abandoned").atexit = False
     except Exception as mistake:  # noqa: BLE001 - the boundary; a future we may not touch
-        GUARD.caught("future", mistake)
+        GUARD.report("future", mistake)
         return False
     return True
 
 
 def _is(kind: type, module: str, name: str) -> bool:
     """Whether `kind` is the class `name` or below it; who has not imported it has none."""
-    known = getattr(sys.modules.get(module), name, None)
-    return isinstance(known, type) and issubclass(kind, known)
+    base = getattr(sys.modules.get(module), name, None)
+    return isinstance(base, type) and issubclass(kind, base)
 
 
 def _asyncio_result(future: Any) -> tuple[BaseException | None, object]:
@@ -362,7 +364,7 @@ def _thread_result(future: Any) -> tuple[BaseException | None, object]:
     return error, None if error is not None else future.result(0)
 
 
-def finish_call(observer: Observer, result: Any) -> Any:
+def finish_call(observer: StreamObserver, result: Any) -> Any:
     """As `finish_with` for a plain function: if it gives a future or task, that is its result.
 
     An async function that gives one has given its result already: the future is another's.
@@ -372,7 +374,7 @@ def finish_call(observer: Observer, result: Any) -> Any:
     return finish_with(observer, result)
 
 
-def finish_with(observer: Observer, result: Any) -> Any:
+def finish_with(observer: StreamObserver, result: Any) -> Any:
     """Tell the observer a call's result, or watch the result if it is a stream or comes later.
 
     Returns the result itself; a generator, `map` and its like, an async generator or a fresh
@@ -394,7 +396,7 @@ def finish_with(observer: Observer, result: Any) -> Any:
     return result
 
 
-def _watched(observer: Observer, result: Any) -> Any:
+def _watched(observer: StreamObserver, result: Any) -> Any:
     """`result`, or what stands for it, if it is not whole yet; else None."""
     kind = type(result)
     generator = _generator_of(result)
@@ -411,7 +413,7 @@ def _watched(observer: Observer, result: Any) -> Any:
         try:
             result.body_iterator = AnswerStream(observer, body)
         except Exception as error:  # noqa: BLE001 - the boundary; a response we may not touch
-            GUARD.caught("stream", error)
+            GUARD.report("stream", error)
             return None
         return result
     return None

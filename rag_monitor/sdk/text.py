@@ -16,6 +16,7 @@ ANSWER_KEYS: Final = (
     "答案", "回答", "回复",
 )  # fmt: skip
 """`data` before `message`: of `{"code": 0, "message": "success", "data": …}` it is the answer."""
+_CODE_KEYS: Final = ("code", "errcode", "errno", "error_code", "retcode", "ret", "success")
 _COMPONENT_KEYS: Final = ("answers", "replies", "answer", "messages", "output", "response")
 """What a part of a pipeline or a node of a graph leaves that has written the answer."""
 CONTENT_KEYS: Final = ("content", "parts", "blocks", "_content", "items", "text", "refusal")
@@ -39,8 +40,11 @@ _CLOSING: Final = frozenset({"done", "completed", "complete", "end", "finish", "
 ASKING: Final = frozenset({"user", "human", "system", "developer", "tool", "function"})
 """Roles whose messages are no answer."""
 ROLE_KEYS: Final = ("role", "_role", "type", "source")
+CODED_LINE: Final = re.compile(r'[0-9a-k]:(?=["{[])')
 _WORDS: Final = re.compile("[a-z]+")
 _MOST_NAME: Final = 100
+_REPEATED_CHARS: Final = 16
+"""So long a piece that comes again is the same text, not one more of it."""
 _MOST_MESSAGES: Final = 200
 _MOST_PARTS: Final = 20
 MAX_DEPTH: Final = 4
@@ -48,10 +52,35 @@ _MOST_CHARS: Final = 2**20
 """Joined of the parts of one message; more would be cut afterwards."""
 
 
-def may_begin_events(text: str) -> bool:
-    """Whether server-sent events begin so, or may once more of them has come."""
+def may_begin_frames(text: str) -> bool:
+    """Whether frames around an answer begin so, or may once more of them has come.
+
+    Frames are server-sent events, JSON lines, and the coded lines of the Vercel AI SDK (`0:"…"`).
+    """
     start = text.lstrip()[:EVENT_NAME_CHARS]
-    return start.startswith(EVENT_LINES) or any(line.startswith(start) for line in EVENT_LINES)
+    if start.startswith((*EVENT_LINES, "{", "[{")) or CODED_LINE.match(start):
+        return True
+    return any(line.startswith(start) for line in EVENT_LINES)
+
+
+def without_repetition(pieces: Sequence[str]) -> str:
+    """The pieces in one: each may be all the text so far, and the last may repeat it.
+
+    Equal pieces are no repetition: "ha" may come three times.
+    """
+    if len(pieces) > 2:
+        if len(pieces[-1]) > len(pieces[0]) and all(map(_goes_on, pieces[1:], pieces)):
+            return pieces[-1]
+        before = "".join(pieces[:-1])
+        if before == pieces[-1]:
+            return before
+    return "".join(pieces)
+
+
+def _goes_on(piece: str, before: str) -> bool:
+    """Whether a piece is what came before and more; a long one may also come twice."""
+    longer = len(piece) > len(before) or len(piece) > _REPEATED_CHARS
+    return longer and piece.startswith(before)
 
 
 def content_text(content: Any, depth: int = 0) -> str | None:
@@ -69,16 +98,16 @@ def content_text(content: Any, depth: int = 0) -> str | None:
             return None
     parts: list[str] = []
     left = _MOST_CHARS
-    known = not list.__len__(content)
+    any_known = not list.__len__(content)
     for part in list.__getitem__(content, slice(0, 200)):
         piece = _part_text(part, depth)
-        known = known or piece is not None
+        any_known = any_known or piece is not None
         if piece:
             parts.append(piece[:left])
             left -= len(piece)
             if left <= 0:
                 break
-    return "".join(parts) if known else None
+    return "".join(parts) if any_known else None
 
 
 def _part_text(part: Any, depth: int) -> str | None:
@@ -92,7 +121,8 @@ def _part_text(part: Any, depth: int) -> str | None:
     ):
         return None
     if piece is None:
-        piece = text_of(first(part, ("text", "refusal")))
+        held = first(part, ("text", "refusal"))
+        piece = text_of(held) or text_of(first(held, ("value",)))
     if piece is None and depth < MAX_DEPTH:
         piece = content_text(first(part, ("content", "parts")), depth + 1)
     return piece
@@ -144,12 +174,12 @@ def field_text(value: object, keys: Sequence[str]) -> str | None:
     """
     for item in (value, *items_of(value)):
         for key in keys:
-            found = first(item, (key,))
-            for name in key.split(".") if found is None else ():
-                found = first(item if found is None else found, (name,))
-                if found is None:
+            inner = first(item, (key,))
+            for name in key.split(".") if inner is None else ():
+                inner = first(item if inner is None else inner, (name,))
+                if inner is None:
                     break
-            text = answer_of(found)
+            text = answer_of(inner)
             if text is not None:
                 return text
     return None
@@ -192,14 +222,30 @@ def answer_of(result: object, depth: int = 0, keys: Sequence[str] = ()) -> str |
         return candidate_text(candidates)
     if is_asking(result):
         return None
-    for key in ANSWER_KEYS:
-        value = first(result, (key,))
-        text = None if value is None else _answer_under(key, value, depth)
-        if text is not None:
-            return text
+    text = _answer_in_fields(result, depth)
+    if text is not None:
+        return text
     if issubclass(type(result), tuple):
         return _answer_in_tuple(result, depth)
     return _answer_of_component(result, depth)
+
+
+def _answer_in_fields(result: object, depth: int) -> str | None:
+    for key in ANSWER_KEYS:
+        value = first(result, (key,))
+        if value is None or (key == "message" and _tells_how_it_went(result)):
+            continue
+        text = _answer_under(key, value, depth)
+        if text is not None:
+            return text
+    return None
+
+
+def _tells_how_it_went(result: object) -> bool:
+    """Whether a message stands beside a code, as interfaces reply: it answers nobody."""
+    return type(result) is dict and any(
+        type(result.get(name)) in (int, bool) for name in _CODE_KEYS
+    )
 
 
 def _answer_under(key: str, value: Any, depth: int) -> str | None:
@@ -249,13 +295,13 @@ def _answer_in_tuple(result: Any, depth: int) -> str | None:
     return None
 
 
-def response_body(result: object) -> bytes | None:
-    """The whole body of a response of Starlette's, Django's or Flask's kind.
+def response_body(result: object) -> tuple[bytes, str] | None:
+    """Body and content type of a whole response of Starlette's, Django's or Flask's kind.
 
     Flask's handlers may return it with its status in a tuple.
     """
     if type(result) is dict:
-        return None
+        return _body_in(result)
     for item in items_of(result):
         body = _body_of(item)
         if body is not None:
@@ -263,17 +309,42 @@ def response_body(result: object) -> bytes | None:
     return _body_of(result)
 
 
-def _body_of(result: object) -> bytes | None:
+def _body_in(result: dict[Any, Any]) -> tuple[bytes, str] | None:
+    """The body of what a gateway's function returns, or the content of a bot's message: JSON."""
+    body = result.get("body") if "statusCode" in result else None
+    if body is None and "msg_type" in result:
+        body = result.get("content")
+    if type(body) is not str or result.get("isBase64Encoded") is True:
+        return None
+    return body.encode("utf-8", "replace"), ""  # whatever its headers declare, this is a text
+
+
+def _body_of(result: object) -> tuple[bytes, str] | None:
     body = peek(result, "body")
-    if type(body) is bytes and peek(result, "raw_headers") is not None:
-        return body
+    headers = peek(result, "raw_headers")
+    if type(body) is bytes and headers is not None:
+        return body, _content_type(headers)
     if "Response" not in type_name(result):
         return None
     for place in ("_container", "response"):
         parts = peek(result, place)
-        if type(parts) is list and peek(result, "headers") is not None:
-            return b"".join(part for part in parts if type(part) is bytes)
+        headers = peek(result, "headers")
+        if type(parts) is list and headers is not None:
+            listed = peek(headers, "_list")  # Werkzeug's; Django's has its pairs in a dict
+            if listed is None and type(store := peek(headers, "_store")) is dict:
+                listed = list(store.values())
+            body = b"".join(part for part in parts if type(part) is bytes)
+            return body, _content_type(listed)
     return None
+
+
+def _content_type(headers: object) -> str:
+    """The content type in a list of pairs; empty: none is said."""
+    for pair in headers if type(headers) is list else ():
+        name, value = (text_of(item) for item in pair) if len(items_of(pair)) == 2 else (None, None)
+        if name is not None and value is not None and name.lower() == "content-type":
+            return value
+    return ""
 
 
 def first_item(value: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any, Final, ParamSpec, TypeVar, overload
 
 from opentelemetry.context import attach, detach, get_current
 
-from rag_monitor.sdk.frames import here
+from rag_monitor.sdk.frame_scopes import current_trace
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.record import CURRENT, LiveTrace
 
@@ -25,7 +25,7 @@ class CopiedContext:
 
     def __init__(self) -> None:
         self._context = contextvars.copy_context()
-        live = here()
+        live = current_trace()
         if live is not self._context.get(CURRENT):  # found by its generator
             self._context.run(CURRENT.set, live)
 
@@ -80,7 +80,7 @@ def follow_threads(on: bool) -> None:
 
 def _submit(original: Any) -> Any:
     def submit(self: Any, function: Any, /, *args: Any, **kwargs: Any) -> Any:
-        return original(self, _call, here(), function, *args, **kwargs)
+        return original(self, _call, current_trace(), function, *args, **kwargs)
 
     return submit
 
@@ -88,11 +88,11 @@ def _submit(original: Any) -> Any:
 def _start(original: Any) -> Any:
     def start(self: Any) -> None:
         try:
-            live = here()
+            live = current_trace()
             if type(live) is LiveTrace and not _is_worker(self):
                 self.run = functools.partial(_run, self, live)
         except Exception as error:  # noqa: BLE001 - the boundary
-            GUARD.caught("threads", error)
+            GUARD.report("threads", error)
         original(self)
 
     return start

@@ -10,20 +10,42 @@ from types import TracebackType
 from typing import Any, TypeVar, overload
 
 from rag_monitor.sdk.arguments import Arguments
-from rag_monitor.sdk.blocks import Blocks
 from rag_monitor.sdk.client import prepare
-from rag_monitor.sdk.frames import enter, here, leave
+from rag_monitor.sdk.frame_scopes import (
+    FrameScopes,
+    current_trace,
+    enter_generator,
+    leave_generator,
+)
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.record import NULL, LiveTrace, NullTrace
 from rag_monitor.sdk.scope import Extractor, Scope, Spec, open_scope
 from rag_monitor.sdk.signature import parameters
-from rag_monitor.sdk.streaming import Bystander, Observer, finish_call, finish_with, watch, watching
+from rag_monitor.sdk.streaming import (
+    NullObserver,
+    StreamObserver,
+    finish_call,
+    finish_with,
+    watch,
+    watching,
+)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Tracer:
-    """What `trace(...)` gives: decorate a handler with it, or enter it, once or by many at once."""
+    """What `trace(...)` gives: decorate a handler with it, or enter it, once or by many at once.
+
+    >>> from rag_monitor.testing import InMemoryExporter
+    >>> @trace
+    ... def answer(question):
+    ...     return f"{question} Yes."
+    >>> with InMemoryExporter() as exporter:
+    ...     answer("Is it open?")
+    'Is it open? Yes.'
+    >>> exporter.records[0]["question"], exporter.records[0]["answer"]
+    ('Is it open?', 'Is it open? Yes.')
+    """
 
     def __init__(
         self, name: str | None, question: Any, answer: Any, fields: dict[str, Any]
@@ -32,14 +54,16 @@ class Tracer:
         self._question = question
         self._answer = answer
         self._fields = fields
-        self._blocks: Blocks[tuple[Scope | None, int | None]] = Blocks()
+        self._blocks: FrameScopes[tuple[Scope | None, int | None]] = FrameScopes()
 
     def __call__(self, function: F) -> F:
         """The same function, traced: same signature, results, exceptions and kind."""
         target: Any = function
         prepare()
         if isinstance(target, type):
-            GUARD.say("class", "trace decorates the methods of %s, not the class", target.__name__)
+            GUARD.warn_once(
+                "class", "trace decorates the methods of %s, not the class", target.__name__
+            )
             return function
         if isinstance(target, staticmethod | classmethod):
             return type(target)(self(target.__func__))  # type: ignore[return-value]
@@ -59,7 +83,7 @@ class Tracer:
         if self._question is not None:
             scope.live.set(question=self._question)
         scope.resume()
-        self._blocks.enter(frame, (scope, enter(frame, scope.live)))
+        self._blocks.enter(frame, (scope, enter_generator(frame, scope.live)))
         return scope.live
 
     def __exit__(
@@ -75,21 +99,21 @@ class Tracer:
         # loop was closed first. Its identity may be another frame's soon.
         try:
             while self._blocks and (left := self._blocks.leave_last()) is not None:
-                scope, generator = left
-                leave(generator)
+                scope, key = left
+                leave_generator(key)
                 if scope is not None:
                     scope.ended("abandoned")
         except Exception as error:  # noqa: BLE001 - the boundary
-            GUARD.caught("abandoned", error)
+            GUARD.report("abandoned", error)
 
     def _exit(self, error: BaseException | None, frame: Any) -> None:
         left = self._blocks.leave(frame) or self._blocks.leave_last()
         if left is None:
             return
-        scope, generator = left
+        scope, key = left
         if scope is None:
             return
-        leave(generator)
+        leave_generator(key)
         scope.pause()
         if error is not None:
             scope.failed(error)
@@ -171,19 +195,19 @@ def current() -> LiveTrace | NullTrace:
 
     Outside a trace a stand-in that takes everything, keeps nothing and is false.
     """
-    live = here()
+    live = current_trace()
     return live if live is not None else NULL
 
 
 def record_contexts(contexts: Any) -> None:
     """Say which passages reached the model, in order; `[]` means none, silence means unknown."""
-    live = here()
+    live = current_trace()
     if type(live) is not LiveTrace:
         return
     try:
         live.reach_model(contexts)
     except Exception as error:  # noqa: BLE001 - the boundary
-        GUARD.caught("contexts", error)
+        GUARD.report("contexts", error)
 
 
 def _wrap(function: Any, spec: Spec) -> Any:
@@ -201,11 +225,11 @@ def _wrap(function: Any, spec: Spec) -> Any:
 def _async_generator(function: Any, spec: Spec) -> Callable[..., Any]:
     def begin(
         args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[Observer, AsyncGenerator[Any, Any]]:
+    ) -> tuple[StreamObserver, AsyncGenerator[Any, Any]]:
         inner = function(*args, **kwargs)
         scope = open_scope(spec, args, kwargs)
         if scope is None:
-            return Bystander(), inner
+            return NullObserver(), inner
         scope.live.streamed = True
         return scope, inner
 
@@ -269,7 +293,7 @@ def _position(function: Callable[..., Any], argument: str) -> int | None:
     if names is None:
         return None
     if argument not in names:
-        GUARD.say(
+        GUARD.warn_once(
             f"argument {argument}",
             "trace(question=%r): %s has no such argument; the question stays unknown",
             argument,

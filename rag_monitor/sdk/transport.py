@@ -68,18 +68,20 @@ class Transport:
                 max_reply_bytes=MAX_REPLY_BYTES,
             )
         except NoAnswer as error:
-            GUARD.say("transport", "cannot reach the monitor (%s); traces wait in memory", error)
+            GUARD.warn_once(
+                "transport", "cannot reach the monitor (%s); traces wait in memory", error
+            )
             return None
 
     def _outcome(self, reply: Reply) -> Outcome:
         if reply.ok and _is_page(reply):  # of a proxy, or another service's
-            GUARD.say(
+            GUARD.warn_once(
                 "page",
                 "a web page answers where the monitor should, at %s; traces wait in memory",
                 self._host,
             )
             return Outcome(0)
-        return Outcome(reply.status, reply.body, _asked_s(reply))
+        return Outcome(reply.status, reply.body, _retry_after_s(reply))
 
     def close(self) -> None:
         """Drop the connection."""
@@ -90,7 +92,7 @@ def _is_page(reply: Reply) -> bool:
     return reply.headers.get("content-type", "").strip().lower().startswith("text/html")
 
 
-def _asked_s(reply: Reply) -> float | None:
+def _retry_after_s(reply: Reply) -> float | None:
     """The pause that the server asks for in seconds, bounded; None: none, or nonsense."""
-    asked = retry_after(reply.headers.get("retry-after"))
-    return None if asked is None else min(asked, MAX_RETRY_AFTER_S)
+    seconds = retry_after(reply.headers.get("retry-after"))
+    return None if seconds is None else min(seconds, MAX_RETRY_AFTER_S)

@@ -38,11 +38,14 @@ class RagMonitorMiddleware:
 
         def started(status: str, headers: Any, *rest: Any) -> Any:
             try:
-                said = dict(_lower(headers))
-                kind, encoding = said.get("content-type", ""), said.get("content-encoding", "")
+                lowered = dict(_lower(headers))
+                kind, encoding = (
+                    lowered.get("content-type", ""),
+                    lowered.get("content-encoding", ""),
+                )
                 request.begins(int(status[:3]), kind, encoding)
             except Exception as error:  # noqa: BLE001 - the boundary
-                GUARD.caught("wsgi", error)
+                GUARD.report("wsgi", error)
             return start_response(status, headers, *rest)
 
         environ["wsgi.input"] = _Input(environ.get("wsgi.input"), request)
@@ -66,9 +69,11 @@ class RagMonitorMiddleware:
             if not self._options.wants(method, path):
                 return None
             query_string = str(environ.get("QUERY_STRING") or "").encode("latin-1", "replace")
-            return open_request(path, self._options, query_string)
+            kind = str(environ.get("CONTENT_TYPE") or "").encode("latin-1", "replace")
+            headers = ((b"content-type", kind),)
+            return open_request(path, self._options, query_string, None, headers)
         except Exception as error:  # noqa: BLE001 - the boundary
-            GUARD.caught("wsgi", error)
+            GUARD.report("wsgi", error)
             return None
 
 
@@ -98,7 +103,7 @@ class _Input:
         try:
             self._request.took(data)
         except Exception as error:  # noqa: BLE001 - the boundary
-            GUARD.caught("wsgi", error)
+            GUARD.report("wsgi", error)
         return data
 
     def read(self, *size: int) -> bytes:
@@ -156,7 +161,7 @@ class _Body:
         try:
             self._request.gave(chunk, more=True)
         except Exception as error:  # noqa: BLE001 - the boundary
-            GUARD.caught("wsgi", error)
+            GUARD.report("wsgi", error)
         return chunk
 
     def close(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 from urllib.parse import urlencode
 
@@ -13,12 +14,14 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Match
 
 from rag_monitor import __version__
-from rag_monitor.errors import RagMonitorError
+from rag_monitor.errors import NotFound, RagMonitorError
+from rag_monitor.i18n import Message
 from rag_monitor.server.auth import Gate
-from rag_monitor.server.context import Services
+from rag_monitor.server.concurrency_limit import ConcurrencyLimit
 from rag_monitor.server.csrf import HostGuard
+from rag_monitor.server.http_metrics import HttpMetrics
 from rag_monitor.server.limits import BodyLimit, LastResort
-from rag_monitor.server.openapi import document_of
+from rag_monitor.server.openapi import ProblemDetails, document_of
 from rag_monitor.server.problems import answer, problem_of, wants_page
 from rag_monitor.server.readiness import Readiness
 from rag_monitor.server.routes import (
@@ -30,9 +33,7 @@ from rag_monitor.server.routes import (
     quality,
     traces,
 )
-from rag_monitor.server.schemas.problem import ProblemDetails
-from rag_monitor.server.traffic import Traffic
-from rag_monitor.server.turns import Turns
+from rag_monitor.server.services import Services
 from rag_monitor.server.ui import (
     actions,
     alert_pages,
@@ -102,11 +103,11 @@ def create_app(services: Services) -> FastAPI:
     for kind in (RagMonitorError, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, _answer_at_once)
     http = services.settings.http
-    app.add_middleware(Turns, at_once=http.threads, waiting=http.waiting_requests)
+    app.add_middleware(ConcurrencyLimit, at_once=http.threads, waiting=http.waiting_requests)
     app.add_middleware(BodyLimit, options=http)
     app.add_middleware(HostGuard, settings=services.settings)
     app.add_middleware(LastResort, answer=_answer)
-    app.add_middleware(Traffic, routes=app.state.api_routes)
+    app.add_middleware(HttpMetrics, routes=app.state.api_routes)
     app.openapi = lambda: document_of(app)  # type: ignore[method-assign]
     return app
 
@@ -127,13 +128,16 @@ def _answer(request: Request, error: Exception) -> Response:
         query = f"?{request.url.query}" if request.url.query else ""
         target = f"{request.url.path}{query}" if request.method == "GET" else "/"
         return RedirectResponse(f"/login?{urlencode({'next': target})}", 303)
+    if isinstance(error, NotFound):
+        # What the store says names ids and projects; a person wants to know that it is gone.
+        problem = replace(problem, detail=Message("This is not there any more."))
     return problem_page(request, problem)
 
 
 def _allowed(request: Request) -> str:
     """Every method this address takes; a route by itself knows only its own."""
-    found: set[str] = set()
+    methods: set[str] = set()
     for route in request.app.state.api_routes:
         if route.matches(request.scope)[0] is not Match.NONE:
-            found |= route.methods
-    return ", ".join(sorted(found))
+            methods |= route.methods
+    return ", ".join(sorted(methods))

@@ -18,7 +18,7 @@ from fastapi import Request
 from rag_monitor.domain.stored import AuditEvent
 from rag_monitor.errors import StoreError
 from rag_monitor.server.auth import Principal
-from rag_monitor.server.context import Services
+from rag_monitor.server.services import Services
 
 LOCAL: Final = "local"
 """The actor on an open server."""

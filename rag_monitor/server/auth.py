@@ -23,12 +23,12 @@ from fastapi import Depends, Request
 from rag_monitor.domain.stored import ApiKey, KeyScope
 from rag_monitor.domain.trace import DEFAULT_PROJECT
 from rag_monitor.errors import StoreUnavailable
-from rag_monitor.i18n import Message
-from rag_monitor.server.context import Services
+from rag_monitor.i18n import Message, msgid
 from rag_monitor.server.oidc import scopes_of
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.rates import FailureLimit, KeyLimit
 from rag_monitor.server.scrapers import Scrapers
+from rag_monitor.server.services import Services
 from rag_monitor.server.validation import check_parameters
 
 COOKIE: Final = "rag_monitor_session"
@@ -45,10 +45,11 @@ _LOOKUP_S: Final = 5.0
 """How long a look-up may take."""
 _ALL_SCOPES: Final = frozenset(KeyScope)
 _REFUSED: Final = {
-    "unknown": "The key is not valid: nobody has it here.",
-    "revoked": "The key is not valid: it was revoked.",
-    "expired": "The key is not valid: it has expired. Make another one "
-    "with `rag-monitor keys create`.",
+    "unknown": msgid("The key is not valid: nobody has it here."),
+    "revoked": msgid("The key is not valid: it was revoked."),
+    "expired": msgid(
+        "The key is not valid: it has expired. Make another one with `rag-monitor keys create`."
+    ),
 }
 """What a caller is told of a key that opens nothing, by `Gate.ended`."""
 
@@ -192,7 +193,9 @@ class Gate:
                 return principal
         raise ProblemError(
             401,
-            "This server needs a key: send it as `X-API-Key: …` or `Authorization: Bearer …`."
+            msgid(
+                "This server needs a key: send it as `X-API-Key: …` or `Authorization: Bearer …`."
+            )
             if key is None
             else _REFUSED[self.ended(key)],
             kind="key-needed" if key is None else "key-invalid",
@@ -219,10 +222,10 @@ class Gate:
             return Principal(
                 project=DEFAULT_PROJECT, scopes=_ALL_SCOPES, key_id=CONFIGURED_KEY, name="admin"
             )
-        found = self._services.keys.authenticate(key)
-        if found is None:
+        key_info = self._services.keys.authenticate(key)
+        if key_info is None:
             return None
-        return _holder(found)
+        return _holder(key_info)
 
     def ended(self, key: str) -> str:
         """Why a key that opens nothing does not: `revoked`, `expired`, or else `unknown`.
@@ -230,10 +233,10 @@ class Gate:
         Asked after `try_key`, which bounds how often an address is told. Only who holds the whole
         key learns of its end.
         """
-        found = self._services.keys.find(key) if _possible(key) else None
-        if found is None:
+        key_info = self._services.keys.find(key) if _possible(key) else None
+        if key_info is None:
             return "unknown"
-        return "expired" if found.revoked_at is None else "revoked"
+        return "expired" if key_info.revoked_at is None else "revoked"
 
     def _by_session(self, session: Session) -> Principal | None:
         if session.key_id == CONFIGURED_KEY:
@@ -280,15 +283,15 @@ class Gate:
 
     def read_session(self, value: str) -> Session | None:
         """The session in a cookie value; None unless we signed it and it is not over."""
-        found = self.unseal("session", value)
-        if found is None:
+        fields = self.unseal("session", value)
+        if fields is None:
             return None
         return Session(
-            key_id=found["key_id"],
-            project=found["project"],
-            nonce=found["nonce"],
-            name=found["name"],
-            roles=tuple(found["roles"]),
+            key_id=fields["key_id"],
+            project=fields["project"],
+            nonce=fields["nonce"],
+            name=fields["name"],
+            roles=tuple(fields["roles"]),
         )
 
     def seal(self, purpose: str, fields: Mapping[str, Any], lifetime_s: float) -> str:
@@ -303,9 +306,9 @@ class Gate:
         text, _, signature = value.partition(".")
         if not text or not self.same(signature, self._sign(text)):
             return None
-        found: dict[str, Any] = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
-        over = found["ends"] <= self._services.clock.now().timestamp()
-        return None if over or found["for"] != purpose else found
+        fields: dict[str, Any] = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+        over = fields["ends"] <= self._services.clock.now().timestamp()
+        return None if over or fields["for"] != purpose else fields
 
     def form_token(self, session: Session) -> str:
         """The token every form of this session carries."""
@@ -316,7 +319,7 @@ class Gate:
         if session is None or not self.same(token, self.form_token(session)):
             raise ProblemError(
                 403,
-                Message("The form is no longer valid. Reload the page and send it again."),
+                "The form is no longer valid. Reload the page and send it again.",
                 kind="form-token",
             )
 

@@ -115,9 +115,12 @@ class Backfill:
         if preview.fits_budget is False:
             left = self._budget.state(request.project, _name(preview.judge)).remaining
             raise BudgetExhausted(
-                f"{preview.traces} traces are expected to take {preview.tokens} tokens, more than "
-                f"today's budget has left ({left:.0%}); take fewer with a limit, wait for the next "
-                "UTC day, or raise the budget"
+                "{traces} traces are expected to take {tokens} tokens, more than today's budget "
+                "has left ({left:.0%}); take fewer with a limit, wait for the next UTC day, or "
+                "raise the budget",
+                traces=preview.traces,
+                tokens=preview.tokens,
+                left=left,
             )
         ids = list(self._ids(request))
         return self._queue.enqueue(request.project, ids, _name(preview.judge))
@@ -129,7 +132,9 @@ class Backfill:
             if wanted in (judge, _name(judge)) or _name(judge).startswith(f"{wanted}-"):
                 return judge
         raise UnknownJudge(
-            f"the judge {wanted!r} does not run here; there are {', '.join(self._judges)}"
+            "the judge {wanted!r} does not run here; there are {judges}",
+            wanted=wanted,
+            judges=", ".join(self._judges),
         )
 
     def _ids(self, request: BackfillRequest) -> Iterator[str]:

@@ -24,9 +24,10 @@ def check_reach(settings: Settings, host: str) -> None:
     closed = settings.api_key is not None or settings.http.allow_insecure_bind
     if not closed and not _is_loopback(host):
         raise ConfigurationError(
-            f"refusing to listen on {host} without a key: set RAG_MONITOR_API_KEY, "
-            "listen on 127.0.0.1, or set `http.allow_insecure_bind = true` where something in "
-            "front authenticates"
+            "refusing to listen on {host} without a key: set RAG_MONITOR_API_KEY, listen on "
+            "127.0.0.1, or set `http.allow_insecure_bind = true` where something in front "
+            "authenticates",
+            host=host,
         )
 
 

@@ -43,11 +43,11 @@ def takes_grpc(settings: Settings) -> bool:
 def installed() -> bool:
     """Whether the extra is here, and new enough."""
     try:
-        found = metadata.version("grpcio")
+        version = metadata.version("grpcio")
         metadata.version("googleapis-common-protos")
     except metadata.PackageNotFoundError:
         return False
-    return tuple(int(part) for part in found.split(".")[:2]) >= _OLDEST
+    return tuple(int(part) for part in version.split(".")[:2]) >= _OLDEST
 
 
 def open_door(app: ASGIApp, settings: Settings) -> GrpcOtlp | None:
@@ -66,7 +66,7 @@ def open_door(app: ASGIApp, settings: Settings) -> GrpcOtlp | None:
         return _opened(app, settings)
     except ConfigurationError as error:
         if settings.grpc.asked_for:
-            raise ConfigurationError(f"[grpc]: {error}") from None
+            raise ConfigurationError("[grpc]: {reason}", reason=error) from None
         level = logging.WARNING if installed() else logging.INFO
         logger.log(level, "OTLP over gRPC is off: %s", error)
         return None
@@ -75,7 +75,7 @@ def open_door(app: ASGIApp, settings: Settings) -> GrpcOtlp | None:
 def _opened(app: ASGIApp, settings: Settings) -> GrpcOtlp:
     if not installed():
         command = install_command("grpc")
-        raise ConfigurationError(NOT_INSTALLED.format(oldest=OLDEST, command=command))
+        raise ConfigurationError(NOT_INSTALLED, oldest=OLDEST, command=command)
     host, port = address(settings)
     check_reach(settings, host)
     _try_binding(host, port)
@@ -97,6 +97,9 @@ def _try_binding(host: str, port: int) -> None:
             probe.bind((host, port))
         except OSError as error:
             raise ConfigurationError(
-                f"cannot listen on {host}:{port} ({error.strerror}); stop what uses the port, or "
-                "choose another: `[grpc] port`, RAG_MONITOR_GRPC_PORT"
+                "cannot listen on {host}:{port} ({reason}); stop what uses the port, or choose "
+                "another: `[grpc] port`, RAG_MONITOR_GRPC_PORT",
+                host=host,
+                port=port,
+                reason=error.strerror,
             ) from None

@@ -14,9 +14,11 @@ import anyio
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Message as Event
 
-from rag_monitor.config import HttpOptions
+from rag_monitor.config.options import HttpOptions
+from rag_monitor.i18n import Message, msgid
 from rag_monitor.server.problems import Problem, ProblemError, is_otlp, refuse
 from rag_monitor.telemetry import dropped
 
@@ -59,12 +61,12 @@ class LastResort:
             return
         if scope["method"] == "HEAD":
             # Servers leave the body of an answer to HEAD away by themselves.
-            asked, scope = scope, {**scope, "method": "GET"}
+            current_scope, scope = scope, {**scope, "method": "GET"}
         else:
-            asked = scope
+            current_scope = scope
         started = False
 
-        async def guarded(message: Message) -> None:
+        async def guarded(message: Event) -> None:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
@@ -80,7 +82,7 @@ class LastResort:
             await self._answer(Request(scope), error)(scope, receive, guarded)
         finally:
             if "route" in scope:  # for whoever stands before us
-                asked["route"] = scope["route"]
+                current_scope["route"] = scope["route"]
 
 
 def _secure(headers: MutableHeaders, path: str) -> None:
@@ -149,11 +151,16 @@ class BodyLimit:
 
     def _too_large(self, most: int) -> Problem:
         dropped("server", "body_too_large")
+        text = msgid("The body is larger than {most} bytes. Send it in smaller parts.")
+        if most == self._largest:
+            text = msgid(
+                "The body is larger than {most} bytes. Send it in smaller parts, or raise "
+                "`http.max_body_bytes`."
+            )
         return Problem(
             status=413,
             kind="payload-too-large",
-            detail=f"The body is larger than {most} bytes. Send it in smaller parts"
-            + (", or raise `http.max_body_bytes`." if most == self._largest else "."),
+            detail=Message(text, most=most),
             headers={"Connection": "close"},
         )
 
@@ -176,7 +183,7 @@ class BodyLimit:
             )
         self._inflight += more
 
-    async def next(self, receive: Receive, begun: float) -> Message:
+    async def next(self, receive: Receive, begun: float) -> Event:
         """The next piece, or the refusal when it (or the body begun then) takes too long."""
         left = begun + _WHOLE_BODY * self._timeout_s - anyio.current_time()
         with anyio.move_on_after(min(self._timeout_s, left)):
@@ -184,7 +191,8 @@ class BodyLimit:
         dropped("server", "body_timeout")
         raise ProblemError(
             408,
-            f"The rest of the body did not come within {self._timeout_s:g} s.",
+            "The rest of the body did not come within {seconds:g} s.",
+            seconds=self._timeout_s,
             kind="body-timeout",
             headers={"Connection": "close"},
         )
@@ -201,7 +209,7 @@ class _Body:
         self._begun = anyio.current_time()
         self.held = 0
 
-    async def receive(self) -> Message:
+    async def receive(self) -> Event:
         if self._complete:
             return await self._receive()
         message = await self._limit.next(self._receive, self._begun)

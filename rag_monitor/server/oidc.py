@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode
 
-from rag_monitor.config import OidcOptions
+from rag_monitor.config.options import OidcOptions
 from rag_monitor.domain.stored import KeyScope
 from rag_monitor.errors import ConfigurationError, OutboundRefused, RagMonitorError
 from rag_monitor.installation import install_command
@@ -99,7 +99,8 @@ class Provider:
             import joserfc  # noqa: F401
         except ImportError:
             raise ConfigurationError(
-                f"signing in with [oidc] needs its libraries: {install_command('oidc')}"
+                "signing in with [oidc] needs its libraries: {command}",
+                command=install_command("oidc"),
             ) from None
         self._options = options
         self._redirect_uri = redirect_uri
@@ -165,9 +166,9 @@ class Provider:
             )
         given = claims.get(options.claim, ())
         values = [given] if isinstance(given, str) else given
-        known = {*options.admins, *options.writers, *options.readers}
+        groups_in_use = {*options.admins, *options.writers, *options.readers}
         roles = tuple(
-            sorted({v for v in values if isinstance(v, str) and v in known})
+            sorted({v for v in values if isinstance(v, str) and v in groups_in_use})
             if isinstance(values, list | tuple)
             else ()
         )
@@ -200,7 +201,9 @@ class Provider:
                 read = jwt.decode(token, self._key_set(), algorithms=list(ALGORITHMS))
             registry.validate(read.claims)
         except (JoseError, ValueError) as error:
-            raise SignInFailed(f"the ID token does not hold ({type(error).__name__})") from error
+            raise SignInFailed(
+                "the ID token does not hold ({kind})", kind=type(error).__name__
+            ) from error
         claims: Mapping[str, Any] = read.claims
         audience = claims["aud"]
         if isinstance(audience, list) and len(audience) > 1:
@@ -214,21 +217,23 @@ class Provider:
 
         kept = self._keys
         if kept is None or self._now() - kept[0] > _KEEP_S:
-            found = self._json(self._endpoint("jwks_uri"))
-            kept = self._keys = (self._now(), KeySet.import_key_set(found))  # type: ignore[arg-type]
+            keys = self._json(self._endpoint("jwks_uri"))
+            kept = self._keys = (self._now(), KeySet.import_key_set(keys))  # type: ignore[arg-type]
         return kept[1]
 
     def _endpoint(self, name: str) -> str:
         kept = self._document
         if kept is None or self._now() - kept[0] > _KEEP_S:
             issuer = self._options.issuer
-            found = self._json(f"{issuer.rstrip('/')}/.well-known/openid-configuration")
-            if found.get("issuer") != issuer:
-                raise SignInFailed(f"the provider's document is of another issuer than {issuer}")
-            kept = self._document = (self._now(), found)
+            configuration = self._json(f"{issuer.rstrip('/')}/.well-known/openid-configuration")
+            if configuration.get("issuer") != issuer:
+                raise SignInFailed(
+                    "the provider's document is of another issuer than {issuer}", issuer=issuer
+                )
+            kept = self._document = (self._now(), configuration)
         url = kept[1].get(name)
         if not isinstance(url, str) or not self._options.trusts(url):
-            raise SignInFailed(f"the provider's document has no usable {name}")
+            raise SignInFailed("the provider's document has no usable {name}", name=name)
         return url
 
     def _json(
@@ -249,10 +254,12 @@ class Provider:
                 max_reply_bytes=_MAX_REPLY_BYTES,
             )
             if reply.status != 200:
-                raise SignInFailed(f"the identity provider answered {reply.status}")
-            found = json.loads(reply.body)
+                raise SignInFailed("the identity provider answered {status}", status=reply.status)
+            content = json.loads(reply.body)
         except (OutboundFailed, OutboundRefused, ValueError) as error:
-            raise SignInFailed(f"the identity provider cannot be used: {error}") from error
-        if not isinstance(found, dict):
+            raise SignInFailed(
+                "the identity provider cannot be used: {reason}", reason=error
+            ) from error
+        if not isinstance(content, dict):
             raise SignInFailed("the identity provider's answer is no JSON object")
-        return found
+        return content

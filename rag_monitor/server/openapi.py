@@ -1,4 +1,4 @@
-"""The OpenAPI document: what FastAPI derives, told truthfully about errors and keys."""
+"""The OpenAPI document: what FastAPI derives, with the errors and keys that it does not know."""
 
 from __future__ import annotations
 
@@ -9,11 +9,31 @@ from fastapi import FastAPI
 from fastapi.dependencies.models import Dependant
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
+from pydantic import BaseModel, Field
 
 from rag_monitor.domain.stored import KeyScope
 from rag_monitor.server.auth import SCOPES
 from rag_monitor.server.problems import OTLP_PREFIXES, PROBLEM_TYPE
 from rag_monitor.server.schemas import trace_json
+
+
+class FieldError(BaseModel):
+    """One wrong field."""
+
+    field: str = Field(examples=["value"])
+    message: str = Field(examples=["Input should be less than or equal to 1"])
+
+
+class ProblemDetails(BaseModel):
+    """What went wrong, and how to mend it."""
+
+    type: str = Field(examples=["urn:rag-monitor:problem:invalid-input"])
+    title: str = Field(examples=["Unprocessable Entity"])
+    status: int = Field(examples=[422])
+    detail: str = Field(examples=["`value`: Input should be less than or equal to 1."])
+    instance: str = Field(examples=["/api/v1/feedback"])
+    errors: list[FieldError] | None = None
+
 
 _STATUS: Final = {
     "application/x-protobuf": {
@@ -65,10 +85,10 @@ def _needs(app: FastAPI) -> Iterator[tuple[APIRoute, str, tuple[KeyScope, ...]]]
 
 def _scopes(dependant: Dependant) -> tuple[KeyScope, ...]:
     """The scopes of which a caller of this route needs one; empty: no key at all."""
-    found: tuple[KeyScope, ...] = getattr(dependant.call, SCOPES, ())
+    scopes: tuple[KeyScope, ...] = getattr(dependant.call, SCOPES, ())
     for part in dependant.dependencies:
-        found = found or _scopes(part)
-    return found
+        scopes = scopes or _scopes(part)
+    return scopes
 
 
 def _security(scopes: tuple[KeyScope, ...]) -> list[dict[str, list[str]]]:

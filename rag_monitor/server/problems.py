@@ -10,9 +10,9 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
-from fastapi import HTTPException, Request
+from fastapi import Depends, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException as StarletteHTTPException
@@ -20,7 +20,8 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from rag_monitor import errors
-from rag_monitor.i18n import ENGLISH, Message, languages, translate
+from rag_monitor.field_values import wrong_value
+from rag_monitor.i18n import ENGLISH, Message, languages, msgid, translate
 from rag_monitor.protobuf import rpc_status
 
 PROBLEM_TYPE: Final = "application/problem+json"
@@ -64,25 +65,37 @@ class Problem:
             "instance": instance,
         }
         if self.errors:
-            members["errors"] = [dict(error) for error in self.errors]
+            members["errors"] = [translated(error, language) for error in self.errors]
         return members
 
 
 class ProblemError(HTTPException):
-    """Raise it in a route to answer with this problem."""
+    """Raise it in a route to answer with this problem.
+
+    Args:
+        status: Of HTTP.
+        detail: What is wrong, in English, with parameters as `rag_monitor.errors` has them.
+        kind: See `Problem`, as the following ones.
+        errors: Their messages may be `Message`s.
+        headers: Of the answer.
+        params: Of `detail`.
+    """
 
     def __init__(
         self,
         status: int,
         detail: str,
+        /,
         *,
         kind: str = "",
         errors: Sequence[Mapping[str, Any]] = (),
         headers: Mapping[str, str] | None = None,
+        **params: object,
     ) -> None:
-        super().__init__(status, detail, dict(headers or {}))
+        message = detail if isinstance(detail, Message) else Message(detail, **params)
+        super().__init__(status, message, dict(headers or {}))
         self.problem = Problem(
-            status=status, detail=detail, kind=kind, errors=errors, headers=headers or {}
+            status=status, detail=message, kind=kind, errors=errors, headers=headers or {}
         )
 
 
@@ -119,7 +132,9 @@ def problem_of(error: Exception) -> Problem:
     if isinstance(error, errors.StoreDamaged):
         return Problem(
             status=503,
-            detail="Pages of the database are damaged; the log of the monitor says what to do.",
+            detail=Message(
+                "Pages of the database are damaged; the log of the monitor says what to do."
+            ),
             kind="store-damaged",
         )
     if isinstance(error, errors.StoreUnavailable):
@@ -150,17 +165,20 @@ def _retry_headers(status: int) -> dict[str, str]:
 
 
 def _invalid(error: RequestValidationError) -> Problem:
-    found = [
+    field_errors = [
         {"field": _field(tuple(item["loc"])), "message": _message(item)} for item in error.errors()
     ]
     broken = any(item.get("type") == "json_invalid" for item in error.errors())
-    first = found[0] if found else {"field": "", "message": "is not valid"}
-    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    first = field_errors[0] if field_errors else {"field": "", "message": Message("is not valid")}
+    text = msgid("`{field}`: {reason}. See /docs for what is expected.")
+    if len(field_errors) > 1:
+        text = msgid("`{field}`: {reason} (and {more} more). See /docs for what is expected.")
+    reason, more = first["message"], len(field_errors) - 1
     return Problem(
         status=400 if broken else 422,
-        detail=f"`{first['field']}`: {first['message']}{more}. See /docs for what is expected.",
+        detail=Message(text, field=first["field"], reason=reason, more=more),
         kind="malformed-payload" if broken else "invalid-input",
-        errors=found,
+        errors=field_errors,
     )
 
 
@@ -172,11 +190,12 @@ def _field(location: tuple[int | str, ...]) -> str:
 
 
 def _message(item: Mapping[str, Any]) -> str:
-    message = str(item.get("msg", "is not valid")).removeprefix("Value error, ")
+    message = wrong_value(item)
     if item.get("type") == "json_invalid":
         reason = item.get("ctx", {}).get("error", "")
-        message = f"the body is not valid JSON ({reason})"
-    return message[:300].encode("utf-8", "replace").decode()
+        message = Message("the body is not valid JSON ({reason})", reason=reason)
+    sent = message[:300].encode("utf-8", "replace").decode()
+    return message if sent == message else sent
 
 
 _HTTP_DETAILS: Final = {
@@ -192,6 +211,15 @@ def _http(error: StarletteHTTPException) -> Problem:
     detail = _HTTP_DETAILS.get(error.status_code) or str(error.detail)
     status = error.status_code if error.status_code < 500 else 503
     return Problem(status=status, detail=detail, headers=dict(error.headers or {}))
+
+
+def translated(value: Any, language: str) -> Any:
+    """A value of an answer, its messages in a language."""
+    if isinstance(value, Mapping):
+        return {name: translated(part, language) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [translated(part, language) for part in value]
+    return translate(value, language) if isinstance(value, Message) else value
 
 
 def is_otlp(path: str) -> bool:
@@ -217,6 +245,14 @@ def preferred_language(header: str) -> str | None:
         if language in languages() and q > 0:
             weighted.append((-q, place, language))
     return min(weighted)[2] if weighted else None
+
+
+def asked_language(request: Request) -> str:
+    """The language that whoever asks accepts; English where they name none that is known."""
+    return preferred_language(request.headers.get("accept-language", "")) or ENGLISH
+
+
+AskedLanguage = Annotated[str, Depends(asked_language)]
 
 
 def respond(
@@ -272,12 +308,16 @@ def _unreadable(request: Request, error: Exception) -> Problem | None:
     if not request.url.path.startswith("/api/v1/") or not _of_whole_body(error):
         return None
     if request.headers.get("content-encoding", "identity").lower() != "identity":
-        return Problem(status=415, detail="Send the JSON uncompressed; only /v1 takes gzip.")
+        return Problem(
+            status=415, detail=Message("Send the JSON uncompressed; only /v1 takes gzip.")
+        )
     kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
     if kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json")):
         return None
-    said = f"not {kind[:100]!r}" if kind else "it says nothing"
-    return Problem(status=415, detail=f"Send `Content-Type: application/json`; {said}.")
+    text = msgid("Send `Content-Type: application/json`; it says nothing.")
+    if kind:
+        text = msgid("Send `Content-Type: application/json`; not {kind!r}.")
+    return Problem(status=415, detail=Message(text, kind=kind[:100]))
 
 
 def _of_whole_body(error: Exception) -> bool:

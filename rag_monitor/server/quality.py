@@ -160,7 +160,9 @@ def _metrics(source: Estimates, selection: Selection) -> list[Estimate]:
         source.estimate(selection.series(metric, COMBINED), selection.window)
         for metric in SHOWN_METRICS
     )
-    return [found for found in estimates if found.judged or found.failed or found.suspect]
+    return [
+        estimate for estimate in estimates if estimate.judged or estimate.failed or estimate.suspect
+    ]
 
 
 def _hit_rates(source: Estimates, selection: Selection) -> list[HitRate]:

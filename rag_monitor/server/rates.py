@@ -66,7 +66,9 @@ class KeyLimit:
             wait = max(1, math.ceil((1 - bucket.tokens) / rate))
         raise ProblemError(
             429,
-            f"This key may make {per_minute} requests a minute; try again in {wait} s.",
+            "This key may make {per_minute} requests a minute; try again in {wait} s.",
+            per_minute=per_minute,
+            wait=wait,
             kind="rate-limited",
             headers={"Retry-After": str(wait)},
         )
@@ -91,7 +93,8 @@ class FailureLimit:
             wait = max(1, int(failures[0] + 60 - now))
             raise ProblemError(
                 429,
-                f"Too many wrong keys from this address; try again in {wait} s.",
+                "Too many wrong keys from this address; try again in {wait} s.",
+                wait=wait,
                 kind="too-many-failures",
                 headers={"Retry-After": str(wait)},
             )

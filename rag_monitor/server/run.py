@@ -20,22 +20,25 @@ from fastapi import FastAPI
 from rag_monitor.config import Settings
 from rag_monitor.domain.clock import SharedClock
 from rag_monitor.errors import ConfigurationError
-from rag_monitor.exposition.own_spans import own_traces
+from rag_monitor.exposition.own_spans import build_self_tracing
 from rag_monitor.i18n import Message, translate
 from rag_monitor.ingest.rewriting import Rewriting
-from rag_monitor.server import logs
 from rag_monitor.server.app import create_app
-from rag_monitor.server.context import Services
 from rag_monitor.server.csrf import check_reach
-from rag_monitor.server.descriptors import connections_within, raise_limit
 from rag_monitor.server.grpc_door import open_door
-from rag_monitor.server.interpreter import tune
+from rag_monitor.server.process import (
+    configure_logging,
+    connections_within,
+    raise_limit,
+    tune_interpreter,
+)
 from rag_monitor.server.protocol import BoundedProtocol
+from rag_monitor.server.services import Services
 from rag_monitor.server.stopping import Stopping
 from rag_monitor.server.wiring import wire_services
 from rag_monitor.store.names import Naming
 from rag_monitor.store.store import Store
-from rag_monitor.worker.wiring import Workshop, wire_workshop
+from rag_monitor.worker.runtime import Runtime, build_runtime
 
 if TYPE_CHECKING:
     from rag_monitor.server.grpc_otlp import GrpcOtlp
@@ -62,7 +65,7 @@ def serve(settings: Settings) -> None:
         StoreError: The database cannot be opened, or its schema is not this release's.
         UnknownJudge: No judge of the configured name.
     """
-    logs.configure(settings.log_level, settings.log_format)
+    configure_logging(settings.log_level, settings.log_format)
     sys.setswitchinterval(_SWITCH_S)
     asyncio.run(_Process(settings).run())
 
@@ -81,13 +84,13 @@ class _Process:
         stopping = Stopping(settings.worker.drain_s)
         naming = Naming(limits=settings.names, rewrite_app=Rewriting(settings.apps).rewritten)
         store = await asyncio.to_thread(Store.open, settings.store_options, clock, naming)
-        own = own_traces(settings.own_traces)
+        own = build_self_tracing(settings.own_traces)
         try:
-            workshop = await asyncio.to_thread(wire_workshop, settings, store, clock, _owner(), own)
-            services = wire_services(settings, store, workshop, clock, own)
+            runtime = await asyncio.to_thread(build_runtime, settings, store, clock, _owner(), own)
+            services = wire_services(settings, store, runtime, clock, own)
             app = create_app(services)
-            app.router.lifespan_context = self._lifespan(store, workshop, services, stopping)
-            tune()
+            app.router.lifespan_context = self._lifespan(store, runtime, services, stopping)
+            tune_interpreter()
             await _listen(app, settings, stopping)
         finally:
             stopping.begin()
@@ -97,7 +100,7 @@ class _Process:
             await stopping.within(last_s, "closing the database", store.close)
 
     def _lifespan(
-        self, store: Store, workshop: Workshop, services: Services, stopping: Stopping
+        self, store: Store, runtime: Runtime, services: Services, stopping: Stopping
     ) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
         role = self.settings.role
 
@@ -107,9 +110,9 @@ class _Process:
                 store.writer.start()
             for work in services.background:
                 work.start()
-            drained = asyncio.create_task(_drain(workshop, stopping))
-            if workshop.worker is not None:
-                await workshop.worker.start()
+            drained = asyncio.create_task(_drain(runtime, stopping))
+            if runtime.worker is not None:
+                await runtime.worker.start()
             try:
                 yield
             finally:
@@ -117,16 +120,16 @@ class _Process:
                 await drained
                 for work in services.background:
                     work.stop()
-                await workshop.close()
+                await runtime.close()
 
         return lifespan
 
 
-async def _drain(workshop: Workshop, stopping: Stopping) -> None:
+async def _drain(runtime: Runtime, stopping: Stopping) -> None:
     """Have the worker end what it has begun while the last requests are still answered."""
     await stopping.begun()
-    if workshop.worker is not None:
-        await workshop.worker.stop()
+    if runtime.worker is not None:
+        await runtime.worker.stop()
 
 
 class _Server(uvicorn.Server):
@@ -212,8 +215,11 @@ def _bind(host: str, port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         raise ConfigurationError(
-            f"cannot listen on {host}:{port} ({error.strerror}); "
-            "stop what uses the port, or choose another with --port"
+            "cannot listen on {host}:{port} ({reason}); stop what uses the port, or choose "
+            "another with --port",
+            host=host,
+            port=port,
+            reason=error.strerror,
         ) from None
     listener.set_inheritable(False)
     return listener

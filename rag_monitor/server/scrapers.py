@@ -60,17 +60,17 @@ class Scrapers(Generic[Holder]):
         """
         digest = hashlib.sha256(shown.encode("utf-8", "surrogatepass")).digest()
         now = time.monotonic()
-        known = self._known.get(digest)
-        if known is None or now - known.confirmed_at > _BELIEVED_S:
+        cached = self._known.get(digest)
+        if cached is None or now - cached.confirmed_at > _BELIEVED_S:
             holder = await self._look_up(request)
             self._keep(digest, holder)
             return holder
-        if now - known.asked_at > _AGAIN_S:
-            known.asked_at = now
+        if now - cached.asked_at > _AGAIN_S:
+            cached.asked_at = now
             task = asyncio.get_running_loop().create_task(self._confirm(digest, request))
             self._asking.add(task)
             task.add_done_callback(self._asking.discard)
-        return known.holder
+        return cached.holder
 
     async def _confirm(self, digest: bytes, request: Request) -> None:
         try:

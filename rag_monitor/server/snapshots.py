@@ -12,8 +12,8 @@ from rag_monitor.domain.alert import AlertState
 from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.stored import TimedTrace
 from rag_monitor.domain.window import Window
+from rag_monitor.exposition.scrape_state import TraceCounter
 from rag_monitor.exposition.snapshot import WINDOW, App, Memory, Snapshot, build
-from rag_monitor.exposition.trace_counter import TraceCounter
 from rag_monitor.store.alerts import Alerts
 from rag_monitor.store.traces import Traces
 
@@ -65,16 +65,16 @@ class Snapshots:
     def _apps(self, now: datetime) -> list[App]:
         """The busiest of all projects first; then quiet ones, up to a number, the newest first."""
         window = Window(now - WINDOW, now + timedelta(minutes=1))
-        found = [
+        apps = [
             (project, one)
             for project in self._traces.projects()
             for one in self._traces.traffic(project, window)
         ]
-        found.sort(key=lambda item: (-item[1].traces, -item[1].last_seen.timestamp()))
-        busy = [(project, one.app) for project, one in found if one.traces]
+        apps.sort(key=lambda item: (-item[1].traces, -item[1].last_seen.timestamp()))
+        busy = [(project, one.app) for project, one in apps if one.traces]
         quiet = [
             (project, one.app)
-            for project, one in found
+            for project, one in apps
             if not one.traces and one.last_seen >= now - QUIET_FOR
         ]
         return busy + quiet[:MAX_QUIET]

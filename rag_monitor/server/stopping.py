@@ -112,10 +112,10 @@ class Stopping:
 def _busy() -> list[str]:
     """The threads that would be waited for, and where they are."""
     frames = sys._current_frames()
-    found = []
+    busy = []
     for thread in threading.enumerate():
         frame = frames.get(thread.ident or 0)
         if not thread.daemon and frame is not None:
             code = frame.f_code
-            found.append(f"{thread.name} in {Path(code.co_filename).name}:{code.co_name}")
-    return found
+            busy.append(f"{thread.name} in {Path(code.co_filename).name}:{code.co_name}")
+    return busy

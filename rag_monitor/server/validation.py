@@ -1,47 +1,59 @@
-"""What callers send, held against what there is: a mistake is told, not obeyed.
+"""What callers send, compared with what exists, so that a mistake gets a message.
 
-Names and parameters that nobody knows, and JSON objects that name a key twice.
+Unknown metrics and parameters, and JSON objects that name a key twice, are refused. A filter that
+nothing stored matches (an app, a release) is no error: the empty answer names the nearest value.
+Only empty answers are examined, so the others cost nothing more.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Coroutine
+from collections.abc import Callable, Collection, Coroutine, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from fastapi import Request
 from fastapi.routing import APIRoute
 from starlette.responses import Response
 
+from rag_monitor.aggregation.keys import COMBINED
+from rag_monitor.domain.selection import Selection
+from rag_monitor.domain.window import Series, Window
 from rag_monitor.exposition.snapshot import LATENCIES
+from rag_monitor.i18n import Message, msgid, translate
 from rag_monitor.ingest.strict_json import repeated_key
 from rag_monitor.metrics.rag import METRICS
 from rag_monitor.server.problems import ProblemError
+from rag_monitor.server.services import Services
 from rag_monitor.spelling import nearest
 
 METRIC_NAMES: Final = METRICS
 """Every metric that traces are scored by. None can be added: judges are plug-ins, metrics not."""
-
-
 _NOT_KEPT: Final = {
-    "environment": "nothing is told apart by it; give what must be told apart names of its own in "
-    "`app` or `release`.",
-    "knowledge_base": "only /api/v1/series can be asked for one; /api/v1/summary tells the metrics "
-    "of each under `knowledge_bases`.",
-    "release": "what is asked for here is not kept by release.",
+    "environment": Message(
+        "nothing is told apart by it; give what must be told apart names of its own in `app` or "
+        "`release`."
+    ),
+    "knowledge_base": Message(
+        "only /api/v1/series can be asked for one; /api/v1/summary tells the metrics of each "
+        "under `knowledge_bases`."
+    ),
+    "release": Message("what is asked for here is not kept by release."),
 }
 """Filters that callers may expect everywhere: why they are refused where nothing would apply them.
 Answering for all traces instead would be a wrong answer."""
 
 
-def require_known(field: str, name: str, known: Collection[str], kind: str | None = None) -> None:
-    """Refuse a name that is none of `known`; of a `kind`, where the field is called otherwise.
+def require_known(field: str, name: str, names: Collection[str], kind: str | None = None) -> None:
+    """Refuse a name that is none of `names`; of a `kind`, where the field is called otherwise.
 
     Raises:
         ProblemError: 422, with the nearest name there is.
     """
-    if name not in known:
-        raise ProblemError(422, f"`{field}`: {_unknown(kind or field, name, known)}")
+    if name not in names:
+        raise ProblemError(
+            422, "`{field}`: {reason}", field=field, reason=_unknown(kind or field, name, names)
+        )
 
 
 def check_parameters(request: Request) -> None:
@@ -58,20 +70,33 @@ def check_parameters(request: Request) -> None:
         return
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise ProblemError(422, f"`{twice[:100]}`: is given more than once.")
+        raise ProblemError(422, "`{name}`: is given more than once.", name=twice[:100])
     operations = request.app.openapi()["paths"].get(request.scope["route"].path_format, {})
     operation = operations.get(request.method.lower())
     if operation is None:
         return
     taken = operation.get("parameters", ())
-    known = [parameter["name"] for parameter in taken if parameter["in"] == "query"]
+    parameters = [parameter["name"] for parameter in taken if parameter["in"] == "query"]
     for name in names:
-        if name not in known:
+        if name not in parameters:
             if name in _NOT_KEPT:
-                raise ProblemError(422, f"`{name}`: {_NOT_KEPT[name]}", kind="invalid-input")
-            those = f" Known are {', '.join(known)}." if known else " None is taken here."
-            detail = f"`{name[:100]}`: {_unknown('parameter', name[:100], known)}{those}"
-            raise ProblemError(422, detail, kind="invalid-input")
+                reason = _NOT_KEPT[name]
+            elif parameters:
+                reason = Message(
+                    "{unknown} Known are {names}.",
+                    unknown=_unknown("parameter", name[:100], parameters),
+                    names=", ".join(parameters),
+                )
+            else:
+                unknown = _unknown("parameter", name[:100], parameters)
+                reason = Message("{unknown} None is taken here.", unknown=unknown)
+            raise ProblemError(
+                422,
+                "`{field}`: {reason}",
+                field=name[:100],
+                reason=reason,
+                kind="invalid-input",
+            )
 
 
 def known_metric(name: str) -> str:
@@ -81,17 +106,26 @@ def known_metric(name: str) -> str:
         ValueError: With the nearest name there is, and all of them.
     """
     if name in LATENCIES:
-        raise ValueError(f"{name} is a time, not a score; `/api/v1/summary` has it")
+        raise ValueError(
+            Message("{name} is a time, not a score; `/api/v1/summary` has it", name=name)
+        )
     if name not in METRIC_NAMES:
-        names = ", ".join(METRIC_NAMES)
-        raise ValueError(f"{_unknown('metric', name, METRIC_NAMES)} Known are {names}")
+        raise ValueError(
+            Message(
+                "{unknown} Known are {names}",
+                unknown=_unknown("metric", name, METRIC_NAMES),
+                names=", ".join(METRIC_NAMES),
+            )
+        )
     return name
 
 
-def _unknown(field: str, name: str, known: Collection[str]) -> str:
-    near = nearest(name, known)
-    meant = f" Did you mean {near!r}?" if near else ""
-    return f"there is no {field} {name!r}.{meant}"
+def _unknown(kind: str, name: str, names: Collection[str]) -> Message:
+    near = nearest(name, names)
+    text = msgid("there is no {kind} {name!r}.")
+    if near:
+        text = msgid("there is no {kind} {name!r}. Did you mean {near!r}?")
+    return Message(text, kind=kind, name=name, near=near)
 
 
 class OnceRequest(Request):
@@ -120,14 +154,124 @@ class OnceRoute(APIRoute):
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) == len(pairs):
-        return found
+    unique = dict(pairs)
+    if len(unique) == len(pairs):
+        return unique
     key = repeated_key(pairs)
-    detail = f"`{key}`: stands twice in one JSON object; name each key once."
     raise ProblemError(
         400,
-        detail,
+        "`{key}`: stands twice in one JSON object; name each key once.",
+        key=key,
         kind="malformed-payload",
-        errors=[{"field": key, "message": "stands twice in one JSON object"}],
+        errors=[{"field": key, "message": Message("stands twice in one JSON object")}],
     )
+
+
+_FEW: Final = 8
+"""So many names are all told where none is near."""
+
+_MOST_APPS: Final = 50
+"""Of more, nobody looks through every release for a name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unknown:
+    """A filter whose value nothing stored has."""
+
+    field: str
+    value: str
+    near: str | None = None
+    """The nearest value there is, if any is near."""
+    choices: tuple[str, ...] = ()
+    """All values there are, where they are few and none is near."""
+
+    @classmethod
+    def of(cls, field: str, value: str, choices: Collection[str]) -> Unknown:
+        """With what there is instead."""
+        near = nearest(value, choices)
+        few = () if near is not None or len(choices) > _FEW else tuple(choices)
+        return cls(field=field, value=value, near=near, choices=few)
+
+    @property
+    def message(self) -> Message:
+        """A sentence for callers of the API."""
+        text = msgid("`{field}`: nothing stored here has {field} {value!r}.")
+        if self.near is not None:
+            text = msgid(
+                "`{field}`: nothing stored here has {field} {value!r}. Did you mean {near!r}?"
+            )
+        elif len(self.choices) == 1:
+            text = msgid(
+                "`{field}`: nothing stored here has {field} {value!r}. There is only {names}."
+            )
+        elif self.choices:
+            text = msgid("`{field}`: nothing stored here has {field} {value!r}. There are {names}.")
+        names = ", ".join(map(repr, self.choices))
+        return Message(text, field=self.field, value=self.value, near=self.near, names=names)
+
+
+def unknown_names(
+    services: Services,
+    project: str,
+    *,
+    app: str | None = None,
+    release: str | None = None,
+    further: Collection[str] = (),
+    apps: Sequence[str] | None = None,
+) -> list[Unknown]:
+    """Which of these names no trace has.
+
+    Args:
+        services: Where traces are.
+        project: Tenant.
+        app: Name of an app; None: not asked about.
+        release: Name of a release; None: not asked about.
+        further: Apps that are known otherwise.
+        apps: Those with traces, where they were read already.
+    """
+    if app is None and release is None:
+        return []
+    if apps is None:
+        apps = [summary.app for summary in services.traces.apps(project)]
+    if app is not None and app not in apps and app not in further:
+        return [Unknown.of("app", app, apps)]
+    if release is None:
+        return []
+    of_apps = apps if app is None else [app]
+    if len(of_apps) > _MOST_APPS:
+        return []
+    releases = list(
+        dict.fromkeys(name for one in of_apps for name in services.traces.releases(project, one))
+    )
+    return [] if release in releases else [Unknown.of("release", release, releases)]
+
+
+def unknown_in_series(services: Services, series: Series, window: Window) -> list[Unknown]:
+    """Which filters of a series that holds no score nothing in the window has."""
+    unknown = unknown_names(services, series.project, app=series.app, release=series.release)
+    if series.judge != COMBINED:
+        anyone = replace(series, judge=COMBINED, release=None, knowledge_base=None)
+        judges = [COMBINED, *services.estimates.judges(anyone, window)]
+        if series.judge not in judges:
+            unknown.append(_unknown_judge(series.judge, judges))
+    if series.knowledge_base is not None:
+        every = Selection(project=series.project, app=series.app, window=window)
+        bases = services.estimates.knowledge_bases(every)
+        if series.knowledge_base not in bases:
+            unknown.append(Unknown.of("knowledge_base", series.knowledge_base, bases))
+    return unknown
+
+
+def _unknown_judge(value: str, judges: Sequence[str]) -> Unknown:
+    """Whoever gives the name alone means the identity, which goes on with model and prompts."""
+    unknown = Unknown.of("judge", value, judges)
+    by_name = {judge.partition("/")[0]: judge for judge in reversed(judges)}
+    near = nearest(value, by_name)
+    if unknown.near is not None or near is None:
+        return unknown
+    return Unknown(field="judge", value=value, near=by_name[near])
+
+
+def sentences(unknown: Sequence[Unknown], language: str) -> list[str]:
+    """What an answer says of them, in a language."""
+    return [translate(one.message, language) for one in unknown]

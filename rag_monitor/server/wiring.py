@@ -1,4 +1,4 @@
-"""The HTTP side wired from an open store and a workshop: the only place that knows both."""
+"""The HTTP side wired from an open store and a runtime: the only place that knows both."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ from rag_monitor.errors import StoreError, StoreFull
 from rag_monitor.exposition.page import MetricsPage
 from rag_monitor.ingest.receiver import Receiver
 from rag_monitor.judges.factory import kind_of
-from rag_monitor.own_traces import OwnTraces
+from rag_monitor.self_tracing import SelfTracing
 from rag_monitor.server.backfill import Backfill
-from rag_monitor.server.context import JudgeInfo, Services
 from rag_monitor.server.readiness import HealthReport
+from rag_monitor.server.services import JudgeInfo, Services
 from rag_monitor.server.snapshots import Snapshots
-from rag_monitor.store.outage import Outage
-from rag_monitor.store.pulse import Pulse
+from rag_monitor.store.outage import Outage, Pulse
 from rag_monitor.store.store import Store
 from rag_monitor.worker.jobs import derive_everything
-from rag_monitor.worker.wiring import Workshop
+from rag_monitor.worker.runtime import Runtime
 
 _BEHIND = timedelta(minutes=5)
 _ASSEMBLY_BEHIND = timedelta(seconds=10)
@@ -35,16 +34,16 @@ logger = logging.getLogger(__name__)
 def wire_services(
     settings: Settings,
     store: Store,
-    workshop: Workshop,
+    runtime: Runtime,
     clock: Clock,
-    own: OwnTraces | None = None,
+    own: SelfTracing | None = None,
 ) -> Services:
     """Everything `create_app` needs; `own` takes note of requests."""
-    estimates = workshop.estimates
+    estimates = runtime.estimates
     pulse = Pulse(store.ping)
     snapshots = Snapshots(estimates, store.traces, store.alerts, clock)
-    leading = workshop.leadership is not None
-    metrics = MetricsPage(snapshots.build if leading else None, lambda: workshop.leads, pulse)
+    leading = runtime.leadership is not None
+    metrics = MetricsPage(snapshots.build if leading else None, lambda: runtime.leads, pulse)
     unready = Outage(logger, "not ready")
 
     def health() -> HealthReport:
@@ -71,17 +70,17 @@ def wire_services(
         evaluations=Backfill(
             store.traces,
             store.tasks,
-            _asked_judges(settings, workshop),
+            _asked_judges(settings, runtime),
             spending=store.spending,
             budget=store.budgets,
         ),
         check_rule=partial(check_rule, channels=tuple(settings.notifiers)),
-        try_rule=workshop.try_rule,
-        replay_rule=workshop.replay_rule,
+        try_rule=runtime.try_rule,
+        replay_rule=runtime.replay_rule,
         metrics_text=metrics.page,
         health=health,
         background=(pulse, metrics),
-        judges=_judges(workshop),
+        judges=_judges(runtime),
         before_erasure=lambda: derive_everything(store, clock.now()),
         spending=store.budgets.spent,
         assembling=lambda project: store.spans.assembling(clock.now(), project),
@@ -90,27 +89,27 @@ def wire_services(
     )
 
 
-def _judges(workshop: Workshop) -> Callable[[], Sequence[JudgeInfo]]:
+def _judges(runtime: Runtime) -> Callable[[], Sequence[JudgeInfo]]:
     def judges() -> Sequence[JudgeInfo]:
-        plan = workshop.plan
+        plan = runtime.plan
         if plan is None:
             return ()
         infos = []
         if plan.sampled is not None:
             infos.append(JudgeInfo(name=str(plan.sampled.identity), role="primary"))
         infos.append(
-            JudgeInfo(name=str(plan.every.identity), role="cheap" if plan.sampled else "primary")
+            JudgeInfo(name=str(plan.baseline.identity), role="cheap" if plan.sampled else "primary")
         )
-        if plan.lagging is not None:
-            infos.append(JudgeInfo(name=str(plan.lagging.identity), role="fallback"))
+        if plan.fallback is not None:
+            infos.append(JudgeInfo(name=str(plan.fallback.identity), role="fallback"))
         return infos
 
     return judges
 
 
-def _asked_judges(settings: Settings, workshop: Workshop) -> list[str]:
+def _asked_judges(settings: Settings, runtime: Runtime) -> list[str]:
     """The judges a backfill may ask for; a process that does not judge knows them by name only."""
-    running = [info.name for info in _judges(workshop)() if info.role != "fallback"]
+    running = [info.name for info in _judges(runtime)() if info.role != "fallback"]
     if running:
         return running
     return list(dict.fromkeys([kind_of(settings.judge, settings.judges), "embedded"]))
@@ -155,8 +154,8 @@ def _health(
         checks["evaluation"] = (
             f"{backlog.waiting} traces wait, the oldest {backlog.oldest_age_s:.0f} s"
         )
-    if backlog.drawn_age_s > _BEHIND.total_seconds():
+    if backlog.sampled_age_s > _BEHIND.total_seconds():
         checks["sampled_judge"] = (
-            f"{backlog.drawn} drawn traces wait, the oldest {backlog.drawn_age_s:.0f} s"
+            f"{backlog.sampled} drawn traces wait, the oldest {backlog.sampled_age_s:.0f} s"
         )
     return HealthReport(ready=True, checks=checks)

@@ -172,15 +172,15 @@ def clustered_bootstrap(
     if not members:
         return None
     generator = random.Random(seed)  # noqa: S311 - resampling, not a secret
-    found: list[float] = []
+    values: list[float] = []
     for _ in range(runs):
-        drawn = generator.choices(members, k=len(members))
-        value = statistic([row for group in drawn for row in group])
+        resample = generator.choices(members, k=len(members))
+        value = statistic([row for group in resample for row in group])
         if value is not None:
-            found.append(value)
-    if len(found) * 2 < runs:
+            values.append(value)
+    if len(values) * 2 < runs:
         return None
-    found.sort()
+    values.sort()
     tail = (1.0 - confidence) / 2.0
-    last = len(found) - 1
-    return Interval(found[round(tail * last)], found[round((1.0 - tail) * last)])
+    last = len(values) - 1
+    return Interval(values[round(tail * last)], values[round((1.0 - tail) * last)])

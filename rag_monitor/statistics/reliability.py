@@ -91,15 +91,15 @@ class ReliabilityTally:
 def _merged(cells: Sequence[_Cell], bins: int) -> list[_Cell]:
     """At most `bins` groups of about equal mass; equal probabilities stay together."""
     n = sum(cell.n for cell in cells)
-    found: list[_Cell] = []
-    open_bin, seen = _Cell(), 0
+    merged: list[_Cell] = []
+    open_bin, counted = _Cell(), 0
     for cell in cells:
         open_bin.add(cell)
-        seen += cell.n
-        if seen >= (len(found) + 1) * n // bins:
-            found.append(open_bin)
+        counted += cell.n
+        if counted >= (len(merged) + 1) * n // bins:
+            merged.append(open_bin)
             open_bin = _Cell()
-    return found
+    return merged
 
 
 def _bin(cell: _Cell) -> ReliabilityBin:

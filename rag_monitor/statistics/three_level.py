@@ -1,4 +1,4 @@
-"""Three levels: a cheap score on all traces, a judge on some, people on some of those.
+"""Three levels: a proxy score on all traces, a judge on some, people on some of those.
 
 Source: reference/statistics.md 3.3. Unbiased for the mean of the human labels whatever the quality
 of the score and the judge. Assumes that the human draw uses its own salt, so that it is independent
@@ -61,21 +61,21 @@ class LabelSums:
         *,
         traces: float | None = None,
         lam: float = 0.0,
-        cheap_mean: float = 0.0,
+        proxy_mean: float = 0.0,
         answered: float = 1.0,
     ) -> MeanEstimate:
         """The judge's estimate plus the bias, with the covariance of the two.
 
         A labelled trace moves the bias by r (d - b)/sum r, and the judge's estimate by D/N, or in a
-        ratio by w/A (`ratio_difference`, of which Hajek is lam 0). The covariance is the sum of the
+        ratio by w/A (`RatioSums`, of which Hajek is lam 0). The covariance is the sum of the
         products; sum r (d - b) = 0 drops what is the same for all traces.
 
         Args:
             judged: Mean of the judge's values over all traffic.
             weight: sum r over all judged traces; a ratio is divided by it.
             traces: For a difference estimate that is mean(D): all traces.
-            lam: For a difference estimate: its trust in the cheap score.
-            cheap_mean: For a difference estimate in ratio form: `RatioSums.cheap_mean`.
+            lam: For a difference estimate: its trust in the proxy score.
+            proxy_mean: For a difference estimate in ratio form: `RatioSums.proxy_mean`.
             answered: For a difference estimate in ratio form: `RatioSums.answered`.
         """
         bias = self.bias()
@@ -85,7 +85,7 @@ class LabelSums:
         if traces is None:
             # (r^2 - c r) f = (r^2 - r) f + (1 - c) r f.
             rest = (1.0 - answered) * (self.rfd - b * self.rf)
-            covariance -= judged.value * shift + lam * (rest - cheap_mean * shift)
+            covariance -= judged.value * shift + lam * (rest - proxy_mean * shift)
         covariance /= (weight if traces is None else traces) * self.r
         variance = judged.se**2 + bias.se**2 + 2.0 * covariance
         return MeanEstimate(judged.value + b, math.sqrt(max(0.0, variance)))

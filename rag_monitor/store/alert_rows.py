@@ -35,7 +35,7 @@ def dump_rule(rule: AlertRule) -> dict[str, Any]:
 
 def load_rule(body: Mapping[str, Any]) -> AlertRule:
     """A rule; fields that a later release added are ignored."""
-    values = _known(AlertRule, body)
+    values = _known_fields(AlertRule, body)
     return AlertRule(
         **{
             **values,
@@ -54,7 +54,7 @@ def dump_alert(alert: Alert) -> dict[str, Any]:
 
 def load_alert(body: Mapping[str, Any]) -> Alert:
     """An alert."""
-    values = _known(Alert, body)
+    values = _known_fields(Alert, body)
     for name in _MOMENTS:
         if values.get(name) is not None:
             values[name] = datetime.fromisoformat(values[name])
@@ -71,7 +71,7 @@ def load_alert(body: Mapping[str, Any]) -> Alert:
 
 
 def _finding(body: Mapping[str, Any]) -> Finding:
-    values = _known(Finding, body)
+    values = _known_fields(Finding, body)
     for name in ("worst_traces", "notes"):
         values[name] = tuple(values[name])
     if values.get("onset_at") is not None:
@@ -96,6 +96,6 @@ def _shallow(value: Any) -> dict[str, Any]:
     return {item.name: getattr(value, item.name) for item in fields(value)}
 
 
-def _known(kind: type[Any], body: Mapping[str, Any]) -> dict[str, Any]:
+def _known_fields(kind: type[Any], body: Mapping[str, Any]) -> dict[str, Any]:
     names = {item.name for item in fields(kind)}
     return {name: value for name, value in body.items() if name in names}

@@ -148,7 +148,7 @@ class Silences:
         statement = delete(silences).where(silences.c.project == project, silences.c.id == id)
         removed = self._database.transact(lambda connection: connection.execute(statement).rowcount)
         if not removed:
-            raise NotFound(f"project {project!r} has no silence {id!r}")
+            raise NotFound("project {project!r} has no silence {id!r}", project=project, id=id)
 
 
 def _get(connection: Connection, project: str, id: str, *, lock: bool = False) -> Alert:
@@ -157,7 +157,7 @@ def _get(connection: Connection, project: str, id: str, *, lock: bool = False) -
         statement = statement.with_for_update()
     body = connection.execute(statement).scalar_one_or_none()
     if body is None:
-        raise NotFound(f"project {project!r} has no alert {id!r}")
+        raise NotFound("project {project!r} has no alert {id!r}", project=project, id=id)
     return load_alert(body)
 
 

@@ -188,19 +188,19 @@ class Budgets:
 
     def _of(self, judge: str) -> dict[str, float]:
         limits = self._limits.get(judge, BudgetLimits())
-        found = {
+        amounts = {
             "tokens": limits.tokens,
             "gpu_seconds": limits.gpu_seconds,
             "money": limits.money,
         }
-        return {name: float(limit) for name, limit in found.items() if limit is not None}
+        return {name: float(limit) for name, limit in amounts.items() if limit is not None}
 
     def _row(self, project: str, judge: str) -> RowMapping | None:
         """What today has cost so far; None: nothing yet."""
         with self._database.read() as connection:
             today = _of_day(project, judge, self._clock.now().date())
-            found = connection.execute(select(budgets).where(*today))
-            return found.mappings().one_or_none()
+            result = connection.execute(select(budgets).where(*today))
+            return result.mappings().one_or_none()
 
     def _allowed(self, work: Callable[[Connection], None]) -> bool:
         """Whether it went through; where the budget stops it, all of it is undone."""

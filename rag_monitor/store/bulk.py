@@ -59,9 +59,9 @@ def insert_new(
     """Insert `rows`, which all have the same columns; gives back `returning` of the new ones."""
     if not rows:
         return []
-    wanted = ", ".join(column.name for column in returning)
-    found = _insert(connection, table, rows, f"ON CONFLICT DO NOTHING RETURNING {wanted}")
-    return list(zip(*_loaded(returning, connection.dialect, found), strict=True))
+    names = ", ".join(column.name for column in returning)
+    inserted = _insert(connection, table, rows, f"ON CONFLICT DO NOTHING RETURNING {names}")
+    return list(zip(*_loaded(returning, connection.dialect, inserted), strict=True))
 
 
 def upsert(
@@ -122,12 +122,12 @@ def rows_of(
     if days is not None:
         given["days"] = _list(_bound(table.c.day, dialect, sorted(days)), dialect)
         where += f" AND {_among('day', 'days', dialect)}"
-    wanted = ", ".join(column.name for column in columns)
-    sql = f"SELECT {wanted} FROM {table.name} WHERE {where} ORDER BY {order}"  # noqa: S608
+    names = ", ".join(column.name for column in columns)
+    sql = f"SELECT {names} FROM {table.name} WHERE {where} ORDER BY {order}"  # noqa: S608
     if lock and dialect.name == "postgresql":
         sql += " FOR UPDATE"
-    found = connection.exec_driver_sql(sql, given).all()
-    return list(zip(*_loaded(columns, dialect, found), strict=True))
+    selected = connection.exec_driver_sql(sql, given).all()
+    return list(zip(*_loaded(columns, dialect, selected), strict=True))
 
 
 def change(
@@ -172,17 +172,17 @@ def _insert(
     names = tuple(rows[0])
     dialect = connection.dialect
     values = [_bound(table.c[name], dialect, [row[name] for row in rows]) for name in names]
-    found: list[Sequence[Any]] = []
+    returned: list[Sequence[Any]] = []
     if dialect.name == "postgresql":
         arrays = dict(zip(names, values, strict=True))
         result = connection.exec_driver_sql(_from_arrays(table, names, ending), arrays)
-        return list(result) if result.returns_rows else found
+        return list(result) if result.returns_rows else returned
     for pack in _packs(list(zip(*values, strict=True))):
         sql = _from_rows(table, names, ending, len(pack))
         result = connection.exec_driver_sql(sql, tuple(chain.from_iterable(pack)))
         if result.returns_rows:
-            found += result
-    return found
+            returned += result
+    return returned
 
 
 def _packs(rows: Sequence[tuple[Any, ...]]) -> Iterator[Sequence[tuple[Any, ...]]]:

@@ -13,8 +13,9 @@ from sqlalchemy import Connection, delete, select, update
 from rag_monitor.domain.rollup import is_history
 from rag_monitor.domain.stored import PendingTrace
 from rag_monitor.domain.trace import Trace
-from rag_monitor.store import bulk, dirty, questions
+from rag_monitor.store import bulk, question_index, rollup_changes
 from rag_monitor.store.bulk import Key, chunks
+from rag_monitor.store.rollup_changes import TraceCounts
 from rag_monitor.store.tables import (
     evaluation_tasks,
     hits,
@@ -24,7 +25,6 @@ from rag_monitor.store.tables import (
     trace_keys,
     traces,
 )
-from rag_monitor.store.trace_counts import TraceCounts
 from rag_monitor.store.trace_rows import TraceRows, dated, to_rows
 
 
@@ -53,7 +53,7 @@ class _Changes:
     passages: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
     replaced: list[Key] = field(default_factory=list)
     tasks: list[dict[str, Any]] = field(default_factory=list)
-    minutes: set[dirty.Minute] = field(default_factory=set)
+    minutes: set[rollup_changes.Minute] = field(default_factory=set)
     counts: TraceCounts = field(default_factory=TraceCounts)
 
     def add(self, rows: TraceRows, key: _KeyRow, before: Any, now: datetime) -> None:
@@ -72,12 +72,12 @@ class _Changes:
         self.retrievals += dated(rows.retrievals, day)
         self.hits += dated(rows.hits, day)
         for digest, content in rows.passages.items():
-            known = self.passages.get((project, digest))
-            if known is None:
+            passage = self.passages.get((project, digest))
+            if passage is None:
                 row = {"project": project, "sha256": digest, "content": content, "last_day": day}
                 self.passages[project, digest] = row
-            elif known["last_day"] < day:
-                known["last_day"] = day
+            elif passage["last_day"] < day:
+                passage["last_day"] = day
         if before is not None:
             self.replaced.append((project, trace_id))
             self.minutes.add(self.counts.add(key, before._mapping, -1))
@@ -144,19 +144,19 @@ def save(
     return len(changes.traces)
 
 
-def _lock(connection: Connection, wanted: Sequence[Key]) -> dict[Key, _KeyRow]:
-    found = {}
-    for project, trace_ids in chunks(wanted):
+def _lock(connection: Connection, keys: Sequence[Key]) -> dict[Key, _KeyRow]:
+    locked = {}
+    for project, trace_ids in chunks(keys):
         rows = bulk.rows_of(
             connection, _KEY_COLUMNS, project, trace_ids, order="trace_id", lock=True
         )
         for row in map(_KeyRow._make, rows):
-            found[project, row.trace_id] = row
-    return found
+            locked[project, row.trace_id] = row
+    return locked
 
 
 def _existing(connection: Connection, keys: dict[Key, _KeyRow]) -> dict[Key, Any]:
-    found = {}
+    existing = {}
     for project, trace_ids in chunks(keys):
         statement = select(
             traces.c.trace_id,
@@ -171,22 +171,22 @@ def _existing(connection: Connection, keys: dict[Key, _KeyRow]) -> dict[Key, Any
             traces.c.trace_id.in_(trace_ids),
             traces.c.day.in_({keys[project, trace_id].day for trace_id in trace_ids}),
         )
-        found.update({(project, row.trace_id): row for row in connection.execute(statement)})
-    return found
+        existing.update({(project, row.trace_id): row for row in connection.execute(statement)})
+    return existing
 
 
 def _write(connection: Connection, changes: _Changes, now: datetime) -> None:
     if not changes.traces:
         return
     _forget_older(connection, changes.replaced)
-    questions.place(connection, changes.traces)
+    question_index.place(connection, changes.traces)
     bulk.insert(connection, traces, changes.traces)
     bulk.insert(connection, retrievals, changes.retrievals)
     bulk.insert(connection, hits, changes.hits)
     texts = [changes.passages[key] for key in sorted(changes.passages)]
     bulk.upsert(connection, passages, texts, ["last_day"], newer="last_day")
     bulk.insert(connection, evaluation_tasks, changes.tasks)
-    dirty.mark(connection, changes.minutes, now)
+    rollup_changes.mark_changed(connection, changes.minutes, now)
     changes.counts.save(connection, now)
 
 

@@ -59,7 +59,8 @@ def parse_url(text: str) -> URL:
         return url.set(drivername="postgresql+psycopg")
     if url.drivername not in {"sqlite", "sqlite+pysqlite"}:
         raise ConfigurationError(
-            f"unknown database {url.drivername!r}; use sqlite:///FILE or postgresql://…"
+            "unknown database {driver!r}; use sqlite:///FILE or postgresql://…",
+            driver=url.drivername,
         )
     if not url.database or url.database == ":memory:":
         raise ConfigurationError("SQLite needs a file: write sqlite:///rag_monitor.db")
@@ -72,7 +73,9 @@ def _require_psycopg() -> None:
         import psycopg  # noqa: F401 - an optional extra
     except ImportError as error:  # also of a psycopg that finds no libpq
         raise ConfigurationError(
-            f"PostgreSQL needs psycopg ({error}): {install_command('postgresql')}"
+            "PostgreSQL needs psycopg ({reason}): {command}",
+            reason=error,
+            command=install_command("postgresql"),
         ) from None
 
 
@@ -94,8 +97,10 @@ def require_folder(url: URL) -> None:
     folder = Path(url.database or "").parent
     if url.get_backend_name() == "sqlite" and not folder.is_dir():
         raise ConfigurationError(
-            f"{describe(url)}: there is no folder {folder}; make it, mount its disk, or correct "
-            "RAG_MONITOR_DATABASE_URL"
+            "{database}: there is no folder {folder}; make it, mount its disk, or correct "
+            "RAG_MONITOR_DATABASE_URL",
+            database=describe(url),
+            folder=folder,
         )
 
 
@@ -185,7 +190,7 @@ class Database:
             with self._for_reading().connect() as connection, connection.begin():
                 yield connection
         except SQLAlchemyError as error:
-            raise self._told(error) from error
+            raise self._translated(error) from error
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
@@ -246,22 +251,22 @@ class Database:
             self._write_lock.release()
         return True
 
-    def _told(self, error: SQLAlchemyError) -> StoreError:
-        told = translate(error, self.name)
-        if isinstance(told, StoreDamaged):
+    def _translated(self, error: SQLAlchemyError) -> StoreError:
+        failure = translate(error, self.name)
+        if isinstance(failure, StoreDamaged):
             telemetry.STORE_DAMAGED.set(1)
             if self.malformed is None:
-                _LOG.error("%s", told)
-            self.malformed = str(told)
-        return told
+                _LOG.error("%s", failure)
+            self.malformed = str(failure)
+        return failure
 
     def _refused(self, error: SQLAlchemyError) -> StoreError:
         """The store's error for a change that did not go through; it is counted."""
-        told = self._told(error)
-        if isinstance(told, StoreUnavailable):
+        failure = self._translated(error)
+        if isinstance(failure, StoreUnavailable):
             self.doubted = True
         telemetry.STORE_REFUSED.labels(reason=reason(error)).inc()
-        return told
+        return failure
 
     def together(self, work: Callable[[], T]) -> T:
         """Run `work` so that whatever this thread reads and changes in it is one transaction.
@@ -366,7 +371,7 @@ class Database:
         except SQLAlchemyError as error:
             raise translate(error, self.name) from error
         except sqlite3.Error as error:  # not wrapped: the pragma must run outside a transaction
-            raise StoreUnavailable(f"{self.name}: {error}") from error
+            raise StoreUnavailable("{name}: {reason}", name=self.name, reason=error) from error
 
     def close(self) -> None:
         """Close every connection."""

@@ -10,7 +10,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Delete, Text, Update, delete, select, type_coerce, update
 
 from rag_monitor.domain.stored import ErasureReport
-from rag_monitor.store import dirty
+from rag_monitor.store import rollup_changes
 from rag_monitor.store.bulk import chunks
 from rag_monitor.store.engine import Database
 from rag_monitor.store.tables import (
@@ -87,7 +87,7 @@ def _erase_traces(
         for table in reversed(OF_TRACE):  # keys first, as every other transaction locks them
             _delete(connection, table, table.c.project == name, table.c.trace_id.in_(part))
     minutes = {(project, row.app, minute_of(row.started_at)) for row in rows}
-    dirty.mark(connection, minutes, now)
+    rollup_changes.mark_changed(connection, minutes, now)
     doubt_passages(connection, project, {digest for row in rows for digest in row.passages})
     return removed
 
@@ -143,17 +143,17 @@ def settle_passages(database: Database, project: str) -> int:
     return _each_chunk(database, project, unnamed, delete(passages))
 
 
-def _last_days(connection: Connection, project: str, wanted: set[str]) -> dict[str, date]:
+def _last_days(connection: Connection, project: str, digests_in_doubt: set[str]) -> dict[str, date]:
     """The newest day of a trace that names the passage; without those that none names."""
-    found: dict[str, date] = {}
+    last_days: dict[str, date] = {}
     rows = connection.execute(
         select(traces.c.passages, traces.c.day).where(traces.c.project == project),
         execution_options={"yield_per": _STREAM},
     )
     for digests, day in rows:
-        for digest in wanted.intersection(digests):
-            found[digest] = max(day, found.get(digest, day))
-    return found
+        for digest in digests_in_doubt.intersection(digests):
+            last_days[digest] = max(day, last_days.get(digest, day))
+    return last_days
 
 
 def _each_chunk(

@@ -9,6 +9,7 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from rag_monitor.errors import StoreDamaged, StoreError, StoreFull, StoreUnavailable
+from rag_monitor.i18n import Message
 
 _RETRIED_SQLSTATES: Final = frozenset({"40001", "40P01", "55P03"})
 """Serialisation failure, deadlock, lock not available: the same work may succeed right away."""
@@ -16,18 +17,28 @@ _PASSING_CLASSES: Final = ("08", "53", "57", "58")
 """Connection, out of resources, operator intervention, system error."""
 _READ_ONLY: Final = "25006"
 """A standby, or `default_transaction_read_only`."""
-_MENDS: Final = (
-    (r'database ".*" does not exist', "create it, or correct `database_url`"),
-    (r'role ".*" does not exist|password authentication failed|no pg_hba\.conf entry'
-     r"|no password supplied", "correct user and password in `database_url`"),
-    (r"connection refused|failed to resolve host|timeout expired|no such file or directory",
-     "try again; if it stays so, see whether the server runs and `database_url` names it"),
-    (r"read-?only (transaction|database)",
-     "name the server that takes changes in `database_url`, or make the database writable"),
-    (r"database is locked|lock timeout", "try again; another program keeps it locked"),
-)  # fmt: skip
+_REMEDIES: Final = (
+    (r'database ".*" does not exist', Message("create it, or correct `database_url`")),
+    (
+        r'role ".*" does not exist|password authentication failed|no pg_hba\.conf entry'
+        r"|no password supplied",
+        Message("correct user and password in `database_url`"),
+    ),
+    (
+        r"connection refused|failed to resolve host|timeout expired|no such file or directory",
+        Message(
+            "try again; if it stays so, see whether the server runs and `database_url` names it"
+        ),
+    ),
+    (
+        r"read-?only (transaction|database)",
+        Message(
+            "name the server that takes changes in `database_url`, or make the database writable"
+        ),
+    ),
+    (r"database is locked|lock timeout", Message("try again; another program keeps it locked")),
+)
 """What databases say, and what an operator can do about it."""
-_RECOVER: Final = "stop the monitor and run `rag-monitor recover`, or restore a backup"
 _PASSING_SQLITE: Final = ("locked", "busy", "full", "disk i/o", "readonly", "unable to open")
 
 
@@ -69,20 +80,20 @@ def is_passing(error: BaseException) -> bool:
 def is_damaged(error: BaseException) -> bool:
     """Whether SQLite met a page that is none."""
     return isinstance(error, DBAPIError) and any(
-        said in str(error.orig) for said in ("malformed", "file is not a database")
+        phrase in str(error.orig) for phrase in ("malformed", "file is not a database")
     )
 
 
 def reason(error: Exception) -> str:
     """Why a change was refused: `full`, `damaged`, `read_only`, `locked`, `away` or `refused`."""
-    said = str(getattr(error, "orig", None) or error).lower()
+    message = str(getattr(error, "orig", None) or error).lower()
     if is_disk_full(error):
         return "full"
     if is_damaged(error):
         return "damaged"
-    if re.search(r"read-?only", said):
+    if re.search(r"read-?only", message):
         return "read_only"
-    if re.search(r"locked|lock timeout", said):
+    if re.search(r"locked|lock timeout", message):
         return "locked"
     return "away" if is_passing(error) else "refused"
 
@@ -95,13 +106,24 @@ def translate(error: Exception, database: str) -> StoreError:
     detail = str(cause).strip().splitlines()
     text = f"{database}: {detail[0] if detail else type(cause).__name__}"
     if is_disk_full(error):
-        return StoreFull(f"the disk of the database is full ({text}); make room on it")
+        return StoreFull(
+            "the disk of the database is full ({reason}); make room on it", reason=text
+        )
     if is_damaged(error):
-        return StoreDamaged(f"pages of the database are damaged ({text}); {_RECOVER}")
+        return StoreDamaged(
+            "pages of the database are damaged ({reason}); stop the monitor and run "
+            "`rag-monitor recover`, or restore a backup",
+            reason=text,
+        )
     if is_passing(error):
-        mend = next((m for said, m in _MENDS if re.search(said, text, re.IGNORECASE)), "try again")
-        return StoreUnavailable(f"the database does not take this right now ({text}); {mend}")
-    return StoreError(f"the database refused ({text})")
+        fitting = (m for pattern, m in _REMEDIES if re.search(pattern, text, re.IGNORECASE))
+        remedy = next(fitting, Message("try again"))
+        return StoreUnavailable(
+            "the database does not take this right now ({reason}); {remedy}",
+            reason=text,
+            remedy=remedy,
+        )
+    return StoreError("the database refused ({reason})", reason=text)
 
 
 def _sqlstate(error: DBAPIError) -> str:

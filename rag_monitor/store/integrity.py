@@ -15,14 +15,14 @@ from typing import Final
 from rag_monitor import telemetry
 from rag_monitor.domain.clock import Clock
 from rag_monitor.errors import StoreDamaged, StoreError
+from rag_monitor.store.cursors import Cursors
 from rag_monitor.store.engine import Database
-from rag_monitor.store.fresh_scores import FreshScores
 
 EVERY: Final = timedelta(days=7)
 """A file that is never stopped uncleanly is looked through so often."""
 _ASK_S: Final = 3600.0
 """How often it is asked whether the week is over."""
-_MARK: Final = "looked_through"
+_CURSOR: Final = "looked_through"
 _FINDINGS: Final = 5
 """More of them say no more."""
 _STEPS: Final = 20_000
@@ -40,7 +40,7 @@ def was_left_open(database: Path) -> bool:
     return database.with_name(database.name + "-wal").exists()
 
 
-def look_through(database: Path, go_on: Callable[[], bool] = lambda: True) -> list[str] | None:
+def quick_check(database: Path, go_on: Callable[[], bool] = lambda: True) -> list[str] | None:
     """What SQLite's quick check finds wrong with the file; None: it was not to go on.
 
     Reads every page, beside whoever writes. Checksums SQLite has none: a page that was altered and
@@ -58,8 +58,8 @@ def look_through(database: Path, go_on: Callable[[], bool] = lambda: True) -> li
         if _is_away(error):
             raise
         return [str(error)]
-    found = [line for (text,) in rows for line in str(text).splitlines() if line.strip()]
-    return [] if found == ["ok"] else found[:_FINDINGS]
+    findings = [line for (text,) in rows for line in str(text).splitlines() if line.strip()]
+    return [] if findings == ["ok"] else findings[:_FINDINGS]
 
 
 def _is_away(error: sqlite3.DatabaseError) -> bool:
@@ -80,7 +80,7 @@ class Integrity:
     def __init__(self, database: Database, clock: Clock, *, after_crash: bool) -> None:
         self._database = database
         self._clock = clock
-        self._marks = FreshScores(database)
+        self._cursors = Cursors(database)
         self._after_crash = after_crash
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
@@ -107,26 +107,26 @@ class Integrity:
         if self._thread is not None:
             self._thread.join(timeout_s)
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Look through the file now, unless told to stop."""
         file, began = self._database.file, time.monotonic()
         if file is None:
             return
-        found = look_through(file, lambda: not self._stopping.is_set())
-        if found is None:
+        findings = quick_check(file, lambda: not self._stopping.is_set())
+        if findings is None:
             return
-        self._findings = tuple(found)
-        if not found and self._database.malformed is None:
+        self._findings = tuple(findings)
+        if not findings and self._database.malformed is None:
             telemetry.STORE_DAMAGED.set(0)
-        if found:
+        if findings:
             telemetry.STORE_DAMAGED.set(1)
             _LOG.error(
                 "%s is damaged (%s): see docs/reliability.md on `rag-monitor recover`",
                 self._database.name,
-                "; ".join(found),
+                "; ".join(findings),
             )
-            return  # without the mark: looked at again at the next start
-        self._marks.advance(_MARK, self._clock.now())
+            return  # the cursor stays: looked at again at the next start
+        self._cursors.advance(_CURSOR, self._clock.now())
         took = time.monotonic() - began
         _LOG.info("%s was looked through in %.1f s: whole", self._database.name, took)
 
@@ -135,14 +135,14 @@ class Integrity:
         while not self._stopping.is_set():
             try:
                 if after_crash or self._is_due():
-                    self.look()
+                    self.check()
                     after_crash = False
             except StoreDamaged:
-                pass  # reading or setting the mark met the damage: `Database` logged it
+                pass  # reading or moving the cursor met the damage: `Database` logged it
             except (StoreError, sqlite3.Error) as error:
                 _LOG.warning("%s was not looked through: %s", self._database.name, error)
             self._stopping.wait(_ASK_S)
 
     def _is_due(self) -> bool:
         now = self._clock.now()
-        return self._marks.mark(_MARK, now) <= now - EVERY
+        return self._cursors.cursor(_CURSOR, now) <= now - EVERY

@@ -87,7 +87,9 @@ class Keys:
         def work(connection: Connection) -> tuple[str, ApiKey]:
             old = connection.execute(select(api_keys).where(*mine)).one_or_none()
             if old is None:
-                raise NotFound(f"project {project!r} has no valid key {id!r}")
+                raise NotFound(
+                    "project {project!r} has no valid key {id!r}", project=project, id=id
+                )
             until = now + grace
             changes: dict[str, Any] = {"revoked_at": now}
             if grace > timedelta(0):
@@ -95,7 +97,9 @@ class Keys:
                 changes = {"expires_at": ends}
             replaced = connection.execute(update(api_keys).where(*mine).values(changes)).rowcount
             if not replaced:
-                raise NotFound(f"project {project!r} has no valid key {id!r}")
+                raise NotFound(
+                    "project {project!r} has no valid key {id!r}", project=project, id=id
+                )
             row.update({name: getattr(old, name) for name in _INHERITED})
             row["expires_at"] = expires_at or old.expires_at
             return text, self._insert(connection, row)
@@ -117,11 +121,11 @@ class Keys:
 
     def authenticate(self, text: str) -> ApiKey | None:
         """The key that `text` is, if it is one, not revoked and not expired."""
-        found, now = self.find(text), self._clock.now()
-        if found is None or not found.alive(now):
+        key, now = self.find(text), self._clock.now()
+        if key is None or not key.alive(now):
             return None
-        self._touch(found.id, now)
-        return found
+        self._touch(key.id, now)
+        return key
 
     def find(self, text: str) -> ApiKey | None:
         """The key that `text` is, revoked and expired ones too; this is no use of it."""
@@ -158,7 +162,7 @@ class Keys:
         )
         changed = self._database.transact(lambda connection: connection.execute(statement).rowcount)
         if not changed:
-            raise NotFound(f"project {project!r} has no key {id!r}")
+            raise NotFound("project {project!r} has no key {id!r}", project=project, id=id)
 
     def secret(self, name: str, length: int = 32) -> bytes:
         """A random secret of this installation, made on first use; the same ever after."""
@@ -166,12 +170,14 @@ class Keys:
         def work(connection: Connection) -> bytes:
             row = {"project": _SYSTEM, "name": name, "value": randomness.token_bytes(length)}
             connection.execute(self._database.insert(secrets).on_conflict_do_nothing(), [row])
-            return bytes(connection.execute(wanted).scalar_one())
+            return bytes(connection.execute(statement).scalar_one())
 
-        wanted = select(secrets.c.value).where(secrets.c.project == _SYSTEM, secrets.c.name == name)
+        statement = select(secrets.c.value).where(
+            secrets.c.project == _SYSTEM, secrets.c.name == name
+        )
         with self._database.read() as connection:
-            known = connection.execute(wanted).scalar_one_or_none()
-        return bytes(known) if known is not None else self._database.transact(work)
+            stored = connection.execute(statement).scalar_one_or_none()
+        return bytes(stored) if stored is not None else self._database.transact(work)
 
     def _digest(self, text: str) -> bytes:
         pepper = self._pepper

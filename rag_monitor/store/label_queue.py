@@ -1,6 +1,6 @@
 """Which traces a person should look at next. Reads the newest judged ones, however many there are.
 
-First those that were drawn for people: the draw is by chance, so that their marks may correct the
+First those that were sampled for people: by chance, so that their marks may correct the
 estimates. Then those that tell a judge's calibration most: where judges contradict one another, and
 where the judge itself was unsure.
 """
@@ -29,7 +29,7 @@ _METRIC: Final = "answer_supported"
 
 
 @dataclass(slots=True)
-class _Said:
+class _Judged:
     """What judges said of one trace."""
 
     trace_id: str
@@ -66,34 +66,34 @@ class LabelQueue:
 
         Args:
             project: Tenant.
-            since: Only traces that were drawn, or that happened, from then on.
+            since: Only traces that were sampled, or that happened, from then on.
             limit: At most this many.
             app: Of this app only; None: of all.
         """
         with self._database.read() as connection:
-            drawn = _drawn(connection, project, since, limit, app)
-            said = _said(connection, project, since, app)
-            known = {row.trace_id for row in drawn}
+            sampled = _sampled_for_people(connection, project, since, limit, app)
+            judged = _judged(connection, project, since, app)
+            sampled_ids = {row.trace_id for row in sampled}
             telling = sorted(
-                (one for one in said.values() if one.reason and one.trace_id not in known),
+                (one for one in judged.values() if one.reason and one.trace_id not in sampled_ids),
                 key=lambda one: one.place,
-            )[: limit - len(drawn)]
-            rows = [*drawn, *listing.rows_of(connection, project, telling)]
-            found = listing.summaries(connection, project, rows)
-        return [_task(summary, said.get(summary.trace_id), known) for summary in found]
+            )[: limit - len(sampled)]
+            rows = [*sampled, *listing.rows_of(connection, project, telling)]
+            summaries = listing.summaries(connection, project, rows)
+        return [_task(summary, judged.get(summary.trace_id), sampled_ids) for summary in summaries]
 
 
-def _task(summary: TraceSummary, said: _Said | None, drawn: set[str]) -> LabelTask:
-    reason = said.reason if said and summary.trace_id not in drawn else None
+def _task(summary: TraceSummary, judged: _Judged | None, sampled: set[str]) -> LabelTask:
+    reason = judged.reason if judged and summary.trace_id not in sampled else None
     return LabelTask(
         trace=summary,
-        reason=reason or LabelReason.DRAWN,
-        low=min(said.values) if said else None,
-        high=max(said.values) if said else None,
+        reason=reason or LabelReason.SAMPLED,
+        low=min(judged.values) if judged else None,
+        high=max(judged.values) if judged else None,
     )
 
 
-def _drawn(
+def _sampled_for_people(
     connection: Connection, project: str, since: datetime, limit: int, app: str | None
 ) -> Sequence[Any]:
     """The newest draws for people that nobody has answered."""
@@ -117,9 +117,9 @@ def _drawn(
     return connection.execute(statement).all()
 
 
-def _said(
+def _judged(
     connection: Connection, project: str, since: datetime, app: str | None
-) -> dict[str, _Said]:
+) -> dict[str, _Judged]:
     """The newest scores of traces that nobody has marked, by trace."""
     columns = [scores.c[name] for name in ("trace_id", "day", "value", "flagged")]
     statement = (
@@ -137,13 +137,13 @@ def _said(
     )
     if app is not None:
         statement = statement.where(scores.c.app == app)
-    found: dict[str, _Said] = {}
+    judged: dict[str, _Judged] = {}
     for row in connection.execute(statement):
-        one = found.setdefault(row.trace_id, _Said(row.trace_id, row.day, [], set()))
+        one = judged.setdefault(row.trace_id, _Judged(row.trace_id, row.day, [], set()))
         one.values.append(row.value)
         if row.flagged is not None:
             one.flags.add(row.flagged)
-    return found
+    return judged
 
 
 def _unmarked(table: Any) -> ColumnElement[bool]:

@@ -24,9 +24,9 @@ from sqlalchemy import (
 
 from rag_monitor.domain.stored import TraceQuery, TraceSummary
 from rag_monitor.domain.trace import TraceStatus
-from rag_monitor.store import questions
+from rag_monitor.store import question_index
 from rag_monitor.store.bulk import chunks
-from rag_monitor.store.cursor import decode_cursor
+from rag_monitor.store.page_cursor import decode_cursor
 from rag_monitor.store.tables import LOW_SCORE, scores, traces
 from rag_monitor.store.trace_reads import days_of
 from rag_monitor.store.types import storable
@@ -68,12 +68,12 @@ def find(
         return list(rows[:limit]), rows[limit - 1] if len(rows) > limit else None
     most = (limit + 1) * (1 if query.metric is None else _JUDGES)
     if query.q:
-        found = _holding(connection, query, query.q, limit + 1, most, postgresql)
+        matching = _holding(connection, query, query.q, limit + 1, most, postgresql)
     else:
-        found = connection.execute(scored(query, query.metric or "", most)).all()
+        matching = connection.execute(scored(query, query.metric or "", most)).all()
     # Several judges give a trace several rows, next to one another.
-    unique = list({row.trace_id: row for row in found}.values())
-    more = len(unique) > limit or len(found) == most
+    unique = list({row.trace_id: row for row in matching}.values())
+    more = len(unique) > limit or len(matching) == most
     shown = unique[:limit]
     return rows_of(connection, query.project, shown), shown[-1] if more else None
 
@@ -81,39 +81,39 @@ def find(
 def _holding(
     connection: Connection,
     query: TraceQuery,
-    wanted: str,
+    text: str,
     enough: int,
     limit: int,
     postgresql: bool,
 ) -> Sequence[Any]:
     """The keys of the newest that fit and hold a text: of `enough` traces, in `limit` rows."""
-    holders = questions.holders(wanted, postgresql, _of_trace(query, _keyset(query, traces.c)))
+    holders = question_index.holders(text, postgresql, _of_trace(query, _keyset(query, traces.c)))
     if holders is None:
-        return connection.execute(_containing(query, wanted, limit)).all()
-    found: list[Any] = []
+        return connection.execute(_containing(query, text, limit)).all()
+    matching: list[Any] = []
     start = 0
     for end in (WALKED,) if query.metric is None else (WALKED // _JUDGES, WALKED):
-        statement = _walk(query, wanted, (start, end), limit - len(found))
+        statement = _walk(query, text, (start, end), limit - len(matching))
         part = connection.execute(statement).all()
-        found += part
-        held = len({row.trace_id for row in found})
+        matching += part
+        held = len({row.trace_id for row in matching})
         if held >= enough or (part and part[0].walked < end - start):
-            return found
+            return matching
         if held * WALKED < enough * end:
             break  # too rare to be found by walking on
         start = end
     return connection.execute(_indexed(query, holders, limit, postgresql)).all()
 
 
-def _containing(query: TraceQuery, wanted: str, limit: int) -> Select[Any]:
+def _containing(query: TraceQuery, text: str, limit: int) -> Select[Any]:
     """The keys of the newest that fit and hold a text which no index knows."""
     if query.metric is not None:
-        return scored(query, query.metric, limit, _question_of(scores, wanted))
+        return scored(query, query.metric, limit, _question_of(scores, text))
     columns = [traces.c[name] for name in (*_KEY, "started_at")]
-    return newest(query, columns, limit, questions.contains(wanted))
+    return newest(query, columns, limit, question_index.contains(text))
 
 
-def _walk(query: TraceQuery, wanted: str, stretch: tuple[int, int], limit: int) -> Select[Any]:
+def _walk(query: TraceQuery, text: str, stretch: tuple[int, int], limit: int) -> Select[Any]:
     """The keys of those in a stretch of the newest that hold the text, and how many were walked."""
     start, end = stretch
     if query.metric is None:
@@ -123,9 +123,9 @@ def _walk(query: TraceQuery, wanted: str, stretch: tuple[int, int], limit: int) 
         walk = scored(query, query.metric, end - start)
     part = walk.offset(start).cte("newest").prefix_with("MATERIALIZED")
     if query.metric is None:
-        held = part.c.question.icontains(storable(wanted), autoescape=True)
+        held = part.c.question.icontains(storable(text), autoescape=True)
     else:
-        held = _question_of(part, wanted)
+        held = _question_of(part, text)
     walked = select(func.count()).select_from(part).scalar_subquery().label("walked")
     order = (part.c.started_at.desc(), part.c.trace_id.desc())
     keys = [part.c[name] for name in (*_KEY, "started_at")]
@@ -137,7 +137,7 @@ def _indexed(query: TraceQuery, holders: Any, limit: int, postgresql: bool) -> S
     if query.metric is not None:
         same = [scores.c[name] == holders.c[name] for name in _KEY]
         statement = statement.select_from(holders.join(scores, and_(*same)))
-        conditions = questions.plainly(_of_score(query, query.metric), postgresql)
+        conditions = question_index.plainly(_of_score(query, query.metric), postgresql)
         statement = statement.where(*conditions)
     order = (holders.c.started_at.desc(), holders.c.trace_id.desc())
     return statement.order_by(*order).limit(limit)
@@ -148,19 +148,19 @@ def rows_of(connection: Connection, project: str, keys: Sequence[Any]) -> list[A
     if not keys:
         return []
     ids, days = {row.trace_id for row in keys}, {row.day for row in keys}
-    found = {row.trace_id: row for row in _rows(connection, project, ids, days)}
-    return [found[row.trace_id] for row in keys if row.trace_id in found]
+    by_trace = {row.trace_id: row for row in _rows(connection, project, ids, days)}
+    return [by_trace[row.trace_id] for row in keys if row.trace_id in by_trace]
 
 
 def by_id(
     connection: Connection, project: str, trace_ids: Iterable[str]
 ) -> dict[str, TraceSummary]:
     """What a list shows of traces, by their ids; what is not there is left out."""
-    found: dict[str, TraceSummary] = {}
+    by_trace: dict[str, TraceSummary] = {}
     for _, ids in chunks((project, trace_id) for trace_id in trace_ids):
         rows = _rows(connection, project, ids, days_of(connection, project, ids))
-        found.update({item.trace_id: item for item in summaries(connection, project, rows)})
-    return found
+        by_trace.update({item.trace_id: item for item in summaries(connection, project, rows)})
+    return by_trace
 
 
 def _rows(
@@ -208,10 +208,10 @@ def of(keys: FromClause, column: ColumnElement[Any]) -> Any:
     return select(column).where(*same).scalar_subquery()
 
 
-def _question_of(keys: FromClause, wanted: str) -> ColumnElement[bool]:
+def _question_of(keys: FromClause, text: str) -> ColumnElement[bool]:
     """Whether the question of a row's trace holds the text."""
     question = of(keys, traces.c.question)
-    held: ColumnElement[bool] = question.icontains(storable(wanted), autoescape=True)
+    held: ColumnElement[bool] = question.icontains(storable(text), autoescape=True)
     return held
 
 

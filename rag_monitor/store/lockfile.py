@@ -26,15 +26,18 @@ def require_writable(database: Path) -> None:
         with tempfile.TemporaryFile(dir=database.parent):
             pass
     except OSError as error:
-        raise ConfigurationError(_unwritable(database, error.strerror)) from None
+        raise _unwritable(database, error.strerror) from None
 
 
-def _unwritable(database: Path, reason: str | None) -> str:
+def _unwritable(database: Path, reason: str | None) -> ConfigurationError:
     """What to do about a folder in which SQLite cannot make the files it needs beside its own."""
-    return (
-        f"SQLite {database}: nothing can be written in {database.parent} as user {os.geteuid()} "
-        f"({reason}); give that user the folder, mount its disk writable, or correct "
-        "RAG_MONITOR_DATABASE_URL"
+    return ConfigurationError(
+        "SQLite {database}: nothing can be written in {folder} as user {user} ({reason}); give "
+        "that user the folder, mount its disk writable, or correct RAG_MONITOR_DATABASE_URL",
+        database=database,
+        folder=database.parent,
+        user=os.geteuid(),
+        reason=reason,
     )
 
 
@@ -54,7 +57,7 @@ class FileLock:
         try:
             self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            raise ConfigurationError(_unwritable(database, error.strerror)) from None
+            raise _unwritable(database, error.strerror) from None
         try:
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -63,15 +66,19 @@ class FileLock:
             )
             os.close(self._handle)
             raise ConfigurationError(
-                f"{database} is in use by another rag-monitor process (pid {holder}); SQLite takes "
-                "one process with every role. Stop that one, use another file, or set "
-                "RAG_MONITOR_DATABASE_URL to PostgreSQL to run roles as separate processes"
+                "{database} is in use by another rag-monitor process (pid {holder}); SQLite "
+                "takes one process with every role. Stop that one, use another file, or set "
+                "RAG_MONITOR_DATABASE_URL to PostgreSQL to run roles as separate processes",
+                database=database,
+                holder=holder,
             ) from None
         except OSError as error:
             os.close(self._handle)
             raise ConfigurationError(
-                f"SQLite {database}: its file system knows no locks ({error.strerror}); without "
-                "them two processes would damage the file: take a local disk, or PostgreSQL"
+                "SQLite {database}: its file system knows no locks ({reason}); without them two "
+                "processes would damage the file: take a local disk, or PostgreSQL",
+                database=database,
+                reason=error.strerror,
             ) from None
         self._sign()
 

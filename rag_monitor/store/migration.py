@@ -17,6 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from rag_monitor.errors import SchemaMismatch
+from rag_monitor.i18n import msgid
 from rag_monitor.store.engine import (
     describe,
     exposure,
@@ -86,7 +87,7 @@ def current(url: str) -> str | None:
     return _on_connection(url, current_of)
 
 
-def known(url: str) -> str | None:
+def supported_revision(url: str) -> str | None:
     """As `current`, refusing what this release does not know.
 
     Raises:
@@ -150,9 +151,11 @@ def refuse_unknown(revision: str) -> None:
         ScriptDirectory.from_config(_config()).get_revision(revision)
     except CommandError:
         raise SchemaMismatch(
-            f"the database is at schema revision {revision}, which this release does not know: it "
-            "was written by a newer rag-monitor. Upgrade rag-monitor, restore a backup, or let the "
-            f"newer one go back to what this release needs: `rag-monitor migrate --to {head()}`"
+            "the database is at schema revision {revision}, which this release does not know: it "
+            "was written by a newer rag-monitor. Upgrade rag-monitor, restore a backup, or let "
+            "the newer one go back to what this release needs: `rag-monitor migrate --to {head}`",
+            revision=revision,
+            head=head(),
         ) from None
 
 
@@ -161,10 +164,18 @@ def check(connection: Connection) -> None:
     refuse_newer(connection)
     revision = current_of(connection)
     if revision != head():
-        state = "has no tables yet" if revision is None else f"is at revision {revision}"
-        raise SchemaMismatch(
-            f"the database {state}, this release needs {head()}; run `rag-monitor migrate`"
+        text = (
+            msgid(
+                "the database has no tables yet, this release needs {head}; run "
+                "`rag-monitor migrate`"
+            )
+            if revision is None
+            else msgid(
+                "the database is at revision {revision}, this release needs {head}; run "
+                "`rag-monitor migrate`"
+            )
         )
+        raise SchemaMismatch(text, revision=revision, head=head())
 
 
 def _config(connection: Connection | None = None) -> Config:

@@ -23,8 +23,8 @@ from rag_monitor.domain.names import OTHER_NAME, NameKind, NameLimits, names_of,
 from rag_monitor.domain.stored import NameCount, PendingTrace
 from rag_monitor.domain.trace import Trace
 from rag_monitor.store.bulk import chunks
+from rag_monitor.store.distinct_skip_scan import distinct_values
 from rag_monitor.store.engine import Database
-from rag_monitor.store.hops import distinct_values
 from rag_monitor.store.tables import names, rollups
 from rag_monitor.store.types import storable_name
 
@@ -50,8 +50,8 @@ class Naming:
 
 
 @dataclass(slots=True)
-class _Known:
-    """What this process knows of the names of one kind in one project."""
+class _CachedNames:
+    """The names of one kind in one project, as this process read them last."""
 
     days: dict[str, date] = field(default_factory=dict)
     """By name, the day on which it was last noted that it is in use."""
@@ -66,8 +66,8 @@ class Names:
         self._database = database
         self._clock = clock
         self._naming = naming
-        self._known: dict[_Place, _Known] = defaultdict(_Known)
-        self._told: set[_Place] = set()
+        self._cached: dict[_Place, _CachedNames] = defaultdict(_CachedNames)
+        self._warned: set[_Place] = set()
 
     def fitted(self, derived: Derived) -> Derived:
         """The traces with names that there is room for.
@@ -92,16 +92,16 @@ class Names:
 
     def counts(self) -> list[NameCount]:
         """How many names each project has of each kind, with their limits."""
-        found: dict[_Place, list[str]] = defaultdict(list)
+        by_place: dict[_Place, list[str]] = defaultdict(list)
         with self._database.read() as connection:
             for row in connection.execute(select(names).order_by(names.c.name)):
                 if row.last_day >= self._quiet_before():
-                    found[row.project, NameKind(row.kind)].append(row.name)
+                    by_place[row.project, NameKind(row.kind)].append(row.name)
         return [
             NameCount(
-                project=project, kind=kind, names=tuple(known), limit=self._naming.limits.of(kind)
+                project=project, kind=kind, names=tuple(own), limit=self._naming.limits.of(kind)
             )
-            for (project, kind), known in sorted(found.items())
+            for (project, kind), own in sorted(by_place.items())
         ]
 
     def _rewritten(self, trace: Trace | None) -> Trace | None:
@@ -121,22 +121,22 @@ class Names:
 
     def _has_room(self, place: _Place, name: str) -> bool:
         """Whether a name, as it is stored, is kept by itself."""
-        return name == OTHER_NAME or name in self._known[place].days
+        return name == OTHER_NAME or name in self._cached[place].days
 
-    def _take_in(self, place: _Place, wanted: Sequence[str]) -> None:
+    def _take_in(self, place: _Place, requested: Sequence[str]) -> None:
         """Make as many of these names known as there is room for, the first ones first."""
-        known, today = self._known[place], self._clock.now().date()
-        new = [name for name in wanted if name not in known.days and name != OTHER_NAME]
-        stale = [name for name in wanted if known.days.get(name, today) < today]
-        if not stale and (not new or time.monotonic() < known.full_until):
+        cached, today = self._cached[place], self._clock.now().date()
+        new = [name for name in requested if name not in cached.days and name != OTHER_NAME]
+        stale = [name for name in requested if cached.days.get(name, today) < today]
+        if not stale and (not new or time.monotonic() < cached.full_until):
             return
-        found = self._database.transact(
+        updated = self._database.transact(
             lambda connection: self._updated(connection, place, new, stale, today)
         )
-        known.days = found
-        if any(name not in found for name in new):
-            known.full_until = time.monotonic() + _AGAIN_S
-            self._tell(place, len(found))
+        cached.days = updated
+        if any(name not in updated for name in new):
+            cached.full_until = time.monotonic() + _AGAIN_S
+            self._warn_once(place, len(updated))
 
     def _updated(
         self, connection: Connection, place: _Place, new: list[str], stale: list[str], today: date
@@ -192,10 +192,10 @@ class Names:
     def _quiet_before(self) -> date:
         return self._clock.now().date() - timedelta(days=QUIET_DAYS)
 
-    def _tell(self, place: _Place, count: int) -> None:
-        if place in self._told:
+    def _warn_once(self, place: _Place, count: int) -> None:
+        if place in self._warned:
             return
-        self._told.add(place)
+        self._warned.add(place)
         project, kind = place
         _LOG.warning(
             "project %r has %d names of kind %s: further ones are counted as %s; `rag-monitor "

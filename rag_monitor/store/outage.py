@@ -1,16 +1,18 @@
-"""An outage of the database in the log: when it begins, now and then, and when it is over."""
+"""Whether the database answers, and an outage in the log: its begin, now and then, and its end."""
 
 from __future__ import annotations
 
 import logging
+import threading
 import time
+from collections.abc import Callable
 from typing import Final
 
-_TELL_EVERY_S: Final = 300.0
+_LOG_EVERY_S: Final = 300.0
 
 
 class Outage:
-    """Tells of one thing that fails again and again, lest it fill the log of that hour.
+    """Logs one thing that fails again and again, without filling the log.
 
     Args:
         log: Where to.
@@ -21,16 +23,16 @@ class Outage:
         self._log = log
         self._what = what
         self._began: float | None = None
-        self._told = 0.0
+        self._logged_at = 0.0
 
     def hit(self, error: Exception) -> None:
         """It failed."""
         now = time.monotonic()
         if self._began is None:
-            self._began = self._told = now
+            self._began = self._logged_at = now
             self._log.warning("%s: %s", self._what, error)
-        elif now - self._told >= _TELL_EVERY_S:
-            self._told = now
+        elif now - self._logged_at >= _LOG_EVERY_S:
+            self._logged_at = now
             self._log.warning("%s for %.0f s: %s", self._what, now - self._began, error)
 
     def passed(self) -> None:
@@ -38,3 +40,73 @@ class Outage:
         began, self._began = self._began, None
         if began is not None:
             self._log.info("%s: over after %.0f s", self._what, time.monotonic() - began)
+
+
+EVERY_S: Final = 2.0
+PATIENCE_S: Final = 5.0
+"""A database that has said nothing for so long does not answer."""
+
+_LOG: Final = logging.getLogger(__name__)
+
+
+class Pulse:
+    """Asks again and again.
+
+    Args:
+        ask: Asks the database for nothing; raises when it does not answer.
+        every_s: Seconds between two questions.
+        patience_s: How long an answer may take.
+    """
+
+    def __init__(
+        self,
+        ask: Callable[[], object],
+        *,
+        every_s: float = EVERY_S,
+        patience_s: float = PATIENCE_S,
+    ) -> None:
+        self._ask = ask
+        self._every_s = every_s
+        self._patience_s = patience_s
+        self._outage = Outage(_LOG, "the database does not answer")
+        self._answered = False
+        self._asked_at: float | None = None
+        """Monotonic; None: no question is open."""
+        self._running = False
+        self._stopping = threading.Event()
+
+    def start(self) -> None:
+        """Begin to ask. Without it every look at `up` asks."""
+        self._running = True
+        threading.Thread(target=self._run, name="store-pulse", daemon=True).start()
+
+    def stop(self) -> None:
+        """Ask no more."""
+        self._stopping.set()
+
+    @property
+    def up(self) -> bool:
+        """Whether the last question was answered, and none is open for too long."""
+        if not self._running:
+            self._look()
+        asked_at = self._asked_at
+        late = asked_at is not None and time.monotonic() - asked_at > self._patience_s
+        return self._answered and not late
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            self._look()
+            self._stopping.wait(self._every_s)
+
+    def _look(self) -> None:
+        self._asked_at = time.monotonic()
+        try:
+            self._ask()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the thread asks on
+            self._answered = False
+            self._outage.hit(error)
+        else:
+            self._answered = True
+            self._outage.passed()
+        finally:
+            self._asked_at = None

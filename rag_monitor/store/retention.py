@@ -1,24 +1,29 @@
-"""Forgetting: old days go, by age and by size, in steps that never hold writers up for long."""
+"""Retention: old days are deleted, by age and by size, in steps that never block writers for long.
+
+SQLite needs space to delete. The ballast is a file that is given up when the disk is full: without
+it a full disk could never be emptied from inside.
+"""
 
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from typing import Any, Final
 
 from sqlalchemy import Connection, Table, delete, func, literal_column, select, text, tuple_
 
 from rag_monitor.domain.stored import RetentionPolicy, RetentionReport
 from rag_monitor.errors import StoreUnavailable
-from rag_monitor.store import forgotten, partitions
-from rag_monitor.store.ballast import Ballast
+from rag_monitor.store import partitions, purge_horizon
 from rag_monitor.store.bulk import chunks
+from rag_monitor.store.distinct_skip_scan import distinct_values
 from rag_monitor.store.engine import Database
 from rag_monitor.store.erasure import IN_DOUBT, doubt_passages, settle_passages
 from rag_monitor.store.failures import is_disk_full
-from rag_monitor.store.hops import distinct_values
 from rag_monitor.store.partitions import PARTITIONED
 from rag_monitor.store.tables import (
     alerts,
@@ -42,6 +47,36 @@ from rag_monitor.store.tables import (
     trace_keys,
     traces,
 )
+
+_BLOCK: Final = 2**20
+
+
+class Ballast:
+    """`bytes_` of real blocks in a file beside the database."""
+
+    def __init__(self, database: Path, bytes_: int) -> None:
+        self._path = database.with_name(database.name + ".ballast")
+        self._bytes = bytes_
+
+    def fill(self) -> bool:
+        """Write it if it is missing; False when there is no room for it now."""
+        if self._bytes <= 0 or (self._path.exists() and self._path.stat().st_size >= self._bytes):
+            return True
+        try:
+            with self._path.open("wb") as file:
+                os.fchmod(file.fileno(), 0o600)
+                for _ in range(0, self._bytes, _BLOCK):
+                    file.write(b"\1" * _BLOCK)
+        except OSError as error:
+            _LOG.warning("no room for the reserve of %d bytes: %s", self._bytes, error)
+            self.drop()
+            return False
+        return True
+
+    def drop(self) -> None:
+        """Give the space back to the disk."""
+        self._path.unlink(missing_ok=True)
+
 
 _LOG: Final = logging.getLogger(__name__)
 _OF_TRACE: Final = (evaluation_tasks, hits, retrievals, spans, traces, trace_keys)
@@ -142,7 +177,7 @@ class _Run:
 
     def traces_before(self, cutoff: date, moment: datetime | None) -> None:
         """Forget traces of days before `cutoff`, and texts older than `moment`."""
-        forgotten.note(self._database, forgotten.EVERY_APP, cutoff, self._today)
+        purge_horizon.advance(self._database, purge_horizon.EVERY_APP, cutoff, self._today)
         self._drop([table for table in _OF_TRACE if table in PARTITIONED], cutoff)
         for table in _OF_TRACE:
             removed = self._delete(table, table.c.day < cutoff)
@@ -156,7 +191,7 @@ class _Run:
 
     def app_before(self, app: str, cutoff: date) -> None:
         """Forget the traces of one app, whatever the project, of days before `cutoff`."""
-        forgotten.note(self._database, app, cutoff, self._today)
+        purge_horizon.advance(self._database, app, cutoff, self._today)
         with self._database.read() as connection:
             projects = distinct_values(connection, traces.c.project)
         while removed := self._database.transact(
@@ -193,8 +228,8 @@ class _Run:
             projects = connection.execute(
                 select(passages.c.project).where(passages.c.last_day == IN_DOUBT).distinct()
             )
-            wanted = list(projects.scalars())
-        for project in wanted:
+            in_doubt = list(projects.scalars())
+        for project in in_doubt:
             self.rows += settle_passages(self._database, project)
 
     def scores_before(self, cutoff: date, moment: datetime) -> None:

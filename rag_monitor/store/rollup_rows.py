@@ -68,7 +68,7 @@ def load_rollups(rows: Sequence[Any]) -> list[Rollup]:
     """Rows of `columns_of`. Pages read thousands of these: by place, and all the JSON in one go."""
     histograms = json.loads(f"[{','.join([row[-2] for row in rows])}]")
     more = json.loads(f"[{','.join([row[-1] for row in rows])}]")
-    found = []
+    loaded = []
     for number, (
         project, app, metric, minute, release, judge, dimension,
         count, total, squares, bad, failed, not_applicable, suspect,
@@ -84,7 +84,7 @@ def load_rollups(rows: Sequence[Any]) -> list[Rollup]:
             judge=judge,
             dimension=dimension,
         )
-        found.append(
+        loaded.append(
             Rollup(
                 key=key,
                 count=count,
@@ -102,7 +102,7 @@ def load_rollups(rows: Sequence[Any]) -> list[Rollup]:
                 moments=more[number],
             )
         )
-    return found
+    return loaded
 
 
 def select_sums(
@@ -148,11 +148,11 @@ def load_sums(rows: Sequence[Any]) -> list[Rollup]:
     """Rows of `select_sums`, dated as the first minute or block of each."""
     histograms = json.loads(f"[{','.join([f'[{row[-2] or str()}]' for row in rows])}]")
     more = json.loads(f"[{','.join([f'[{row[-1] or str()}]' for row in rows])}]")
-    found = []
+    loaded = []
     for row, counts, moments in zip(rows, histograms, more, strict=True):
         place = dict(zip((*_GROUP, "minute"), row, strict=False))
         sums = dict(zip(_SUMS, row[len(place) :], strict=False))
-        found.append(
+        loaded.append(
             Rollup(
                 key=RollupKey(**place),
                 **sums,
@@ -160,14 +160,14 @@ def load_sums(rows: Sequence[Any]) -> list[Rollup]:
                 moments=_added(moments),
             )
         )
-    return found
+    return loaded
 
 
 def _added(parts: Sequence[dict[str, float]]) -> dict[str, float]:
     if len(parts) == 1:
         return parts[0]
-    found: dict[str, float] = {}
+    added: dict[str, float] = {}
     for part in parts:
         for name, value in part.items():
-            found[name] = found.get(name, 0.0) + value
-    return found
+            added[name] = added.get(name, 0.0) + value
+    return added

@@ -13,12 +13,11 @@ from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.feedback import labels_of
 from rag_monitor.domain.rollup import Rollup, RollupQuery, TraceFacts
 from rag_monitor.domain.score import Score
-from rag_monitor.domain.stored import DirtyMinute, StaleBlock
-from rag_monitor.store import blocks, bulk, forgotten
-from rag_monitor.store import dirty as dirty_marks
+from rag_monitor.domain.stored import ChangedMinute, StaleBlock
+from rag_monitor.store import bulk, purge_horizon, rollup_changes, rollup_tiers
+from rag_monitor.store.annotations import load_feedback
 from rag_monitor.store.engine import Database
-from rag_monitor.store.feedback import load_feedback
-from rag_monitor.store.forgotten import Forgotten
+from rag_monitor.store.purge_horizon import PurgeHorizon
 from rag_monitor.store.rollup_rows import columns_of, dump_rollup, load_rollups
 from rag_monitor.store.score_rows import load_score
 from rag_monitor.store.tables import decisions, dirty_minutes, rollups, scores, traces
@@ -43,7 +42,7 @@ class Rollups:
         self._database = database
         self._clock = clock
 
-    def dirty(self, limit: int = 500) -> list[DirtyMinute]:
+    def changed(self, limit: int = 500) -> list[ChangedMinute]:
         """Minutes to recompute, longest stale first.
 
         Read together with `facts` (see `Store.reading`), they say which counts of single batches
@@ -55,7 +54,7 @@ class Rollups:
             ).all()
             added = _added(connection, rows)
         return [
-            DirtyMinute(
+            ChangedMinute(
                 project=row.project,
                 app=row.app,
                 minute=row.minute,
@@ -65,29 +64,31 @@ class Rollups:
             for row in rows
         ]
 
-    def mark(self, places: Iterable[tuple[str, str, datetime]], now: datetime) -> None:
+    def mark_changed(self, places: Iterable[tuple[str, str, datetime]], now: datetime) -> None:
         """Have minutes (project, app, start of the minute) computed again."""
-        wanted = list(places)
-        self._database.transact(lambda connection: dirty_marks.mark(connection, wanted, now))
+        minutes = list(places)
+        self._database.transact(
+            lambda connection: rollup_changes.mark_changed(connection, minutes, now)
+        )
 
-    def facts(self, dirty: Sequence[DirtyMinute]) -> list[TraceFacts]:
+    def facts(self, dirty: Sequence[ChangedMinute]) -> list[TraceFacts]:
         """The traces of those minutes, without texts and passages, with their current scores.
 
         Those that arrived on a day whose traces retention deletes are left out: what the rollups
         say of such a day stands.
         """
-        found: list[TraceFacts] = []
+        lasting: list[TraceFacts] = []
         today = self._clock.now().date()
         with self._database.read() as connection:
             read = [(item, _facts_of(connection, item)) for item in dirty]
             # Read after the traces: what is not forgotten by now was there to be read.
-            gone = forgotten.load(connection, today)
+            gone = purge_horizon.load(connection, today)
             for item, facts in read:
                 before = gone.before(item.app)
-                found += facts if before is None else _lasting(connection, item, facts, before)
-        return found
+                lasting += facts if before is None else _lasting(connection, item, facts, before)
+        return lasting
 
-    def replace(self, dirty: Sequence[DirtyMinute], rollups: Sequence[Rollup]) -> None:
+    def replace(self, dirty: Sequence[ChangedMinute], rollups: Sequence[Rollup]) -> None:
         """Write the rollups of those minutes in place of what is there; one transaction.
 
         A mark that changed since `dirty` was read stays, so that the minute is computed again. A
@@ -98,20 +99,20 @@ class Rollups:
                 lambda connection: _replace(connection, dirty, rollups, self._clock.now())
             )
 
-    def load(self, wanted: RollupQuery) -> list[Rollup]:
+    def load(self, query: RollupQuery) -> list[Rollup]:
         """The rollups by minute."""
-        table, window = rollups.c, wanted.window
+        table, window = rollups.c, query.window
         statement = select(*columns_of(rollups)).where(
-            table.project == wanted.project,
+            table.project == query.project,
             table.minute >= window.start,
             table.minute < window.end,
-            *(blocks.has(table[name], value) for name, value in _filters(wanted).items()),
-            *([blocks.has(table.app, apps)] if (apps := _apps(wanted)) else []),
+            *(rollup_tiers.has(table[name], value) for name, value in _filters(query).items()),
+            *([rollup_tiers.has(table.app, apps)] if (apps := _apps(query)) else []),
         )
         with self._database.read() as connection:
             return load_rollups(connection.execute(statement.order_by(table.minute)).all())
 
-    def load_sums(self, wanted: RollupQuery, step: timedelta | None = None) -> list[Rollup]:
+    def load_sums(self, query: RollupQuery, step: timedelta | None = None) -> list[Rollup]:
         """As `load`, in no order, with the minutes of each key added up.
 
         With a step no row reaches over the end of one; steps begin with the window.
@@ -119,72 +120,74 @@ class Rollups:
         Raises:
             ValueError: No app is named: blocks are built app by app.
         """
-        apps = _apps(wanted)
+        apps = _apps(query)
         if not apps:
             raise ValueError("sums are read by app; name some, or use `load`")
-        window = wanted.window
-        start = blocks.ceil_to(window.start, 1)
-        lengths = blocks.lengths_for(window.start, step)
+        window = query.window
+        start = rollup_tiers.ceil_to(window.start, 1)
+        lengths = rollup_tiers.tiers_for(window.start, step)
         with self._database.read() as connection:
-            return blocks.load_sums(
+            return rollup_tiers.load_sums(
                 connection,
-                wanted.project,
+                query.project,
                 apps,
                 start,
-                blocks.ceil_to(window.end, 1),
+                rollup_tiers.ceil_to(window.end, 1),
                 lengths,
-                _filters(wanted),
+                _filters(query),
                 None if step is None else (window.start, step),
             )
 
     def stale(self, now: datetime, limit: int = 50) -> list[StaleBlock]:
         """Blocks to build: over, and quiet for long enough."""
         with self._database.read() as connection:
-            return blocks.due(connection, now, limit)
+            return rollup_tiers.due(connection, now, limit)
 
     def parts(self, block: StaleBlock) -> list[Rollup]:
         """Rollups of shorter blocks and minutes that add up to `block`."""
-        shorter = [minutes for minutes in blocks.LENGTHS if minutes < block.minutes]
+        shorter = [minutes for minutes in rollup_tiers.TIERS if minutes < block.minutes]
         end = block.minute + block.minutes * _MINUTE
         with self._database.read() as connection:
-            return blocks.load_sums(
+            return rollup_tiers.load_sums(
                 connection, block.project, [block.app], block.minute, end, shorter, {}
             )
 
     def put_blocks(self, built: Sequence[tuple[StaleBlock, Sequence[Rollup]]]) -> int:
         """Save the sums of blocks; returns how many were not marked anew since they were read."""
         return self._database.transact(
-            lambda connection: sum(blocks.put(connection, block, found) for block, found in built)
+            lambda connection: sum(
+                rollup_tiers.save(connection, block, sums) for block, sums in built
+            )
         )
 
 
-def _apps(wanted: RollupQuery) -> Sequence[str]:
+def _apps(query: RollupQuery) -> Sequence[str]:
     """The apps that are asked for; none: all."""
-    return wanted.apps if wanted.app is None else (wanted.app,)
+    return query.apps if query.app is None else (query.app,)
 
 
-def _filters(wanted: RollupQuery) -> dict[str, str | Sequence[str]]:
+def _filters(query: RollupQuery) -> dict[str, str | Sequence[str]]:
     """The columns that must have a value, or one of several; all but the app's."""
-    found = {name: getattr(wanted, name) for name in ("metric", "release", "judge")}
-    if wanted.metric is None and wanted.metrics:
-        found["metric"] = wanted.metrics
-    return {name: value for name, value in found.items() if value is not None}
+    filters = {name: getattr(query, name) for name in ("metric", "release", "judge")}
+    if query.metric is None and query.metrics:
+        filters["metric"] = query.metrics
+    return {name: value for name, value in filters.items() if value is not None}
 
 
 def _added(connection: Connection, minutes: Sequence[Any]) -> dict[_Place, set[int]]:
     """The batches whose traces are counted one by one in those minutes."""
-    found: dict[_Place, set[int]] = defaultdict(set)
+    batches: dict[_Place, set[int]] = defaultdict(set)
     for start in range(0, len(minutes), _LOOKUP // 5):
         here = _same_minutes(rollups, minutes[start : start + _LOOKUP // 5])
         columns = (rollups.c.project, rollups.c.app, rollups.c.minute, rollups.c.added)
         for project, app, minute, batch in connection.execute(
             select(*columns).where(here, rollups.c.added.is_not(None))
         ):
-            found[project, app, minute].add(batch)
-    return found
+            batches[project, app, minute].add(batch)
+    return batches
 
 
-def _facts_of(connection: Connection, item: DirtyMinute) -> list[TraceFacts]:
+def _facts_of(connection: Connection, item: ChangedMinute) -> list[TraceFacts]:
     columns = [column for column in traces.c if column.name not in _LEFT_OUT]
     rows = connection.execute(
         select(*columns).where(
@@ -201,14 +204,14 @@ def _facts_of(connection: Connection, item: DirtyMinute) -> list[TraceFacts]:
 
 
 def _lasting(
-    connection: Connection, item: DirtyMinute, facts: Sequence[TraceFacts], before: date
+    connection: Connection, item: ChangedMinute, facts: Sequence[TraceFacts], before: date
 ) -> list[TraceFacts]:
     """Without the traces that rows of forgotten days count."""
     kept = [fact for fact in facts if fact.day is None or fact.day >= before]
     if not kept or item.minute.date() >= before:
         return kept
     ids = [fact.trace.trace_id for fact in kept]
-    counted = forgotten.counted_before(connection, item.project, ids, before)
+    counted = purge_horizon.counted_before(connection, item.project, ids, before)
     return [fact for fact in kept if fact.trace.trace_id not in counted]
 
 
@@ -216,7 +219,7 @@ def _with_scores(connection: Connection, project: str, rows: Sequence[Any]) -> l
     ids = [row.trace_id for row in rows]
     days = {row.day for row in rows}
     columns = [column for column in scores.c if column.name != "verdicts"]
-    found: dict[str, list[Score]] = defaultdict(list)
+    scores_by_trace: dict[str, list[Score]] = defaultdict(list)
     for row in connection.execute(
         select(*columns).where(
             scores.c.project == project,
@@ -225,8 +228,8 @@ def _with_scores(connection: Connection, project: str, rows: Sequence[Any]) -> l
             scores.c.superseded.is_(False),
         )
     ):
-        found[row.trace_id].append(load_score(row))
-    drawn: dict[str, dict[str, float]] = defaultdict(dict)
+        scores_by_trace[row.trace_id].append(load_score(row))
+    probabilities: dict[str, dict[str, float]] = defaultdict(dict)
     for row in connection.execute(
         select(decisions.c.trace_id, decisions.c.judge, decisions.c.probability).where(
             decisions.c.project == project,
@@ -234,14 +237,14 @@ def _with_scores(connection: Connection, project: str, rows: Sequence[Any]) -> l
             decisions.c.day.in_(days),
         )
     ):
-        drawn[row.trace_id][row.judge] = row.probability
+        probabilities[row.trace_id][row.judge] = row.probability
     called = load_hits(connection, project, ids, days)
     marks = load_feedback(connection, project, ids)
     return [
         TraceFacts(
             trace=from_rows(row, hits=called[row.trace_id]),
-            scores=tuple(found[row.trace_id]),
-            probabilities=drawn[row.trace_id],
+            scores=tuple(scores_by_trace[row.trace_id]),
+            probabilities=probabilities[row.trace_id],
             labels=labels_of(marks.get(row.trace_id, ())),
             received_at=row.received_at,
             day=row.day,
@@ -252,24 +255,28 @@ def _with_scores(connection: Connection, project: str, rows: Sequence[Any]) -> l
 
 def _replace(
     connection: Connection,
-    dirty: Sequence[DirtyMinute],
-    found: Sequence[Rollup],
+    dirty: Sequence[ChangedMinute],
+    computed: Sequence[Rollup],
     now: datetime,
 ) -> None:
     ordered = sorted(dirty, key=lambda item: (item.project, item.app, item.minute))
     standing: set[_Place] = set()
-    gone = forgotten.load(connection, now.date())
+    gone = purge_horizon.load(connection, now.date())
     for start in range(0, len(ordered), _LOOKUP // 5):
         standing |= _clear(connection, ordered[start : start + _LOOKUP // 5], gone)
     # A minute without a mark was recomputed by somebody else since it was read here: what they
     # wrote is newer. Whoever was held up in between must not put the older numbers back.
-    found = [row for row in found if (row.key.project, row.key.app, row.key.minute) in standing]
-    rows = [dump_rollup(rollup) | {"arrived": rollup.key.arrived} for rollup in found]
+    computed = [
+        row for row in computed if (row.key.project, row.key.app, row.key.minute) in standing
+    ]
+    rows = [dump_rollup(rollup) | {"arrived": rollup.key.arrived} for rollup in computed]
     bulk.upsert(connection, rollups, rows)
-    blocks.mark(connection, standing, now)
+    rollup_tiers.invalidate(connection, standing, now)
 
 
-def _clear(connection: Connection, part: Sequence[DirtyMinute], gone: Forgotten) -> set[_Place]:
+def _clear(
+    connection: Connection, part: Sequence[ChangedMinute], gone: PurgeHorizon
+) -> set[_Place]:
     """Delete the rollups and marks of minutes that are still marked; returns those minutes.
 
     Rollups of days whose traces are gone stay.
@@ -289,7 +296,7 @@ def _clear(connection: Connection, part: Sequence[DirtyMinute], gone: Forgotten)
         counted = sorted({batch for item in present for batch in item.added})
         parts = [counted[start : start + _LOOKUP] for start in range(0, len(counted), _LOOKUP)]
         for (project, app), minutes in _by_app(present).items():
-            old = forgotten.replaceable(connection, project, app, minutes, gone.before(app))
+            old = purge_horizon.replaceable(connection, project, app, minutes, gone.before(app))
             connection.execute(delete(rollups).where(old, rollups.c.added.is_(None)))
             for batches in parts:  # those that came since are counted by their own rows
                 connection.execute(delete(rollups).where(old, rollups.c.added.in_(batches)))
@@ -301,7 +308,7 @@ def _clear(connection: Connection, part: Sequence[DirtyMinute], gone: Forgotten)
     return marked
 
 
-def _same_minutes(table: Any, items: Sequence[DirtyMinute]) -> Any:
+def _same_minutes(table: Any, items: Sequence[ChangedMinute]) -> Any:
     return or_(
         *(
             and_(table.c.project == project, table.c.app == app, table.c.minute.in_(minutes))
@@ -310,8 +317,8 @@ def _same_minutes(table: Any, items: Sequence[DirtyMinute]) -> Any:
     )
 
 
-def _by_app(items: Sequence[DirtyMinute]) -> dict[tuple[str, str], list[datetime]]:
-    found: dict[tuple[str, str], list[datetime]] = defaultdict(list)
+def _by_app(items: Sequence[ChangedMinute]) -> dict[tuple[str, str], list[datetime]]:
+    minutes: dict[tuple[str, str], list[datetime]] = defaultdict(list)
     for item in items:
-        found[item.project, item.app].append(item.minute)
-    return found
+        minutes[item.project, item.app].append(item.minute)
+    return minutes

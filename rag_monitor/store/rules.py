@@ -10,7 +10,6 @@ from sqlalchemy import Connection, delete, select, update
 from rag_monitor.domain.alert import AlertRule
 from rag_monitor.domain.clock import Clock
 from rag_monitor.errors import NotFound, RuleError
-from rag_monitor.i18n import Message
 from rag_monitor.store.alert_rows import dump_rule, load_rule
 from rag_monitor.store.engine import Database
 from rag_monitor.store.tables import rules, secrets, silences
@@ -64,15 +63,14 @@ class Rules:
             added = self._database.insert(rules).on_conflict_do_nothing()
             if not connection.execute(added.values(row | {"updated_at": now})).rowcount:
                 raise RuleError(
-                    Message(
-                        "name: another rule is called {name!r}; choose another name, or edit that "
-                        "one",
-                        name=rule.name,
-                    )
+                    "name: another rule is called {name!r}; choose another name, or edit that one",
+                    name=rule.name,
                 )
             old = delete(rules).where(rules.c.project == rule.project, rules.c.name == name)
             if not connection.execute(old).rowcount:
-                raise NotFound(f"project {rule.project!r} has no rule {name!r}")
+                raise NotFound(
+                    "project {project!r} has no rule {name!r}", project=rule.project, name=name
+                )
             muted = silences.c.project == rule.project, silences.c.rule == name
             connection.execute(update(silences).where(*muted).values(rule=rule.name))
 
@@ -112,4 +110,4 @@ class Rules:
         statement = delete(rules).where(rules.c.project == project, rules.c.name == name)
         removed = self._database.transact(lambda connection: connection.execute(statement).rowcount)
         if not removed:
-            raise NotFound(f"project {project!r} has no rule {name!r}")
+            raise NotFound("project {project!r} has no rule {name!r}", project=project, name=name)

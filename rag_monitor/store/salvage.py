@@ -53,15 +53,15 @@ def salvage(source: Path, target: Path) -> list[Salvaged]:
         SchemaMismatch: A newer release wrote the source.
     """
     if not source.is_file():
-        raise ConfigurationError(f"there is no file {source}")
+        raise ConfigurationError("there is no file {path}", path=source)
     if target.exists():
-        raise ConfigurationError(f"{target} is there already; name a new file")
+        raise ConfigurationError("{target} is there already; name a new file", target=target)
     lock = FileLock(source)
     try:
         with contextlib.closing(_opened(source)) as old:
             tables = _tables(old, source)
             if not {"spans", "traces"} & set(tables):
-                raise ConfigurationError(f"{source} is no database of rag-monitor")
+                raise ConfigurationError("{path} is no database of rag-monitor", path=source)
             migration.upgrade(f"sqlite:///{target}", _revision(old))
             with contextlib.closing(sqlite3.connect(target, isolation_level=None)) as new:
                 # The file is worth nothing before it is complete.
@@ -87,19 +87,19 @@ def _opened(path: Path) -> sqlite3.Connection:
 
 
 def _tables(connection: sqlite3.Connection, path: Path) -> list[str]:
-    wanted = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+    statement = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
     try:
-        return [name for (name,) in connection.execute(wanted)]
+        return [name for (name,) in connection.execute(statement)]
     except sqlite3.DatabaseError as error:
         raise ConfigurationError(
-            f"nothing of {path} can be read ({error}); restore a backup"
+            "nothing of {path} can be read ({reason}); restore a backup", path=path, reason=error
         ) from None
 
 
 def _revision(connection: sqlite3.Connection) -> str:
     with contextlib.suppress(sqlite3.DatabaseError):
-        wanted = f"SELECT version_num FROM {migration.VERSION_TABLE}"  # noqa: S608 - our constant
-        for (revision,) in connection.execute(wanted):
+        statement = f"SELECT version_num FROM {migration.VERSION_TABLE}"  # noqa: S608 - our constant
+        for (revision,) in connection.execute(statement):
             migration.refuse_unknown(revision)
             return str(revision)
     return "head"
@@ -141,12 +141,12 @@ def _readable(connection: sqlite3.Connection, table: str, named: str) -> Iterato
     """Rows in the order of their rowids, stepping over those that cannot be read."""
     at, size = -_LAST, _ROWS
     while at < _LAST:
-        wanted = (
+        statement = (
             f'SELECT rowid, {named} FROM "{table}" WHERE rowid > ? '  # noqa: S608
             "ORDER BY rowid LIMIT ?"
         )
         try:
-            rows = connection.execute(wanted, (at, size)).fetchall()
+            rows = connection.execute(statement, (at, size)).fetchall()
         except sqlite3.DatabaseError:
             if size > 1:
                 size = 1  # up to the damage row by row
@@ -181,9 +181,9 @@ def _behind_damage(connection: sqlite3.Connection, table: str, at: int) -> int:
 
 def _next(connection: sqlite3.Connection, table: str, at: int) -> int | None:
     """The first rowid above `at`; the end when there is none; None when a damaged page is there."""
-    wanted = f'SELECT rowid FROM "{table}" WHERE rowid > ? ORDER BY rowid LIMIT 1'  # noqa: S608
+    statement = f'SELECT rowid FROM "{table}" WHERE rowid > ? ORDER BY rowid LIMIT 1'  # noqa: S608
     try:
-        found = connection.execute(wanted, (at,)).fetchone()
+        row = connection.execute(statement, (at,)).fetchone()
     except sqlite3.DatabaseError:
         return None
-    return _LAST if found is None else int(found[0])
+    return _LAST if row is None else int(row[0])

@@ -12,13 +12,11 @@ from rag_monitor.domain.clock import Clock, SharedClock, SystemClock
 from rag_monitor.errors import StoreError
 from rag_monitor.store import migration, partitions
 from rag_monitor.store.alerts import Alerts, Silences
+from rag_monitor.store.annotations import FeedbackAnnotations, ReportedScores
 from rag_monitor.store.audit import AuditLog
-from rag_monitor.store.backlog import AssemblyBacklog
-from rag_monitor.store.ballast import Ballast
 from rag_monitor.store.budgets import Budgets
+from rag_monitor.store.clock_repair import ClockRepair
 from rag_monitor.store.engine import Database, exposure, require_folder
-from rag_monitor.store.feedback import FeedbackMarks
-from rag_monitor.store.fresh_scores import FreshScores
 from rag_monitor.store.integrity import Integrity, was_left_open
 from rag_monitor.store.keys import Keys
 from rag_monitor.store.label_queue import LabelQueue
@@ -28,12 +26,12 @@ from rag_monitor.store.names import Names, Naming
 from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.outage import Outage
 from rag_monitor.store.outbox import Outbox
+from rag_monitor.store.raw_spans import AssemblyBacklog
 from rag_monitor.store.replies import Replies
-from rag_monitor.store.reported import ReportedScores
-from rag_monitor.store.retention import Retention
+from rag_monitor.store.retention import Ballast, Retention
 from rag_monitor.store.rollups import Rollups
 from rag_monitor.store.rules import Rules
-from rag_monitor.store.set_back import SetBack
+from rag_monitor.store.score_export_feed import ScoreExportFeed
 from rag_monitor.store.spans import Spans
 from rag_monitor.store.spending import Spending
 from rag_monitor.store.tasks import Tasks
@@ -89,7 +87,7 @@ class Store:
         self.alerts: Final = Alerts(database, clock)
         self.silences: Final = Silences(database)
         self.outbox: Final = Outbox(database, clock)
-        self.feedback: Final = FeedbackMarks(database, clock)
+        self.feedback: Final = FeedbackAnnotations(database, clock)
         self.reported: Final = ReportedScores(database)
         self.label_queue: Final = LabelQueue(database)
         self.keys: Final = Keys(database, clock)
@@ -98,9 +96,9 @@ class Store:
         self.budgets: Final = Budgets(database, clock, options.budgets)
         self.spending: Final = Spending(database)
         self.replies: Final = Replies(database, clock)
-        self.fresh_scores: Final = FreshScores(database)
+        self.score_export_feed: Final = ScoreExportFeed(database)
         self.retention: Final = Retention(database, ballast, options.partitions_ahead)
-        self.set_back: Final = SetBack(database, options, clock)
+        self.clock_repair: Final = ClockRepair(database, options, clock)
         self._probe = WriteProbe(database, clock)
         self._integrity = Integrity(database, clock, after_crash=after_crash)
         self._closing = threading.Event()

@@ -27,12 +27,12 @@ from rag_monitor.domain.decision import SamplingDecision
 from rag_monitor.domain.score import Score
 from rag_monitor.domain.stored import Backlog, EvaluationTask, ParkedTask
 from rag_monitor.errors import LeaseLost
-from rag_monitor.store import lost_workers
+from rag_monitor.store import crash_loop
 from rag_monitor.store.bulk import chunks
-from rag_monitor.store.completion import Completion, finish
 from rag_monitor.store.engine import Database
 from rag_monitor.store.tables import evaluation_tasks, traces
-from rag_monitor.store.trace_reads import load_draws, load_traces
+from rag_monitor.store.task_completion import Completion, finish
+from rag_monitor.store.trace_reads import load_decisions, load_traces
 
 _TOKEN_BITS: Final = 62
 _LOOKED_AT: Final = 20
@@ -41,41 +41,76 @@ _WAITING, _LEASED, _PARKED = "waiting", "leased", "parked"
 
 
 class Tasks:
-    """What is to be judged. Safe to call from any number of workers."""
+    """What is to be judged. Safe to call from any number of workers.
+
+    A task lives in one row: `waiting` until a worker claims it, `leased` while one judges it, then
+    gone; `parked` when it was given up. Whoever claims it gets a fencing token, and everything that
+    changes the task later asks for that token: a worker that was held up past its lease cannot
+    overwrite what its successor did.
+
+        >>> import asyncio
+        >>> from tempfile import TemporaryDirectory
+        >>> from rag_monitor.domain.ports import BlobFormat, IngestBatch, SpanBlob
+        >>> from rag_monitor.store.options import StoreOptions
+        >>> from rag_monitor.store.store import Store
+        >>> from rag_monitor.testing import EPOCH, ManualClock, make_trace
+        >>> folder, trace = TemporaryDirectory(), make_trace()
+        >>> options = StoreOptions(url=f"sqlite:///{folder.name}/monitor.db")
+        >>> blob = SpanBlob(
+        ...     trace_id=trace.trace_id, format=BlobFormat.TRACE_JSON, payload=b"{}", complete=True
+        ... )
+        >>> batch = IngestBatch(project="default", received_at=EPOCH, blobs=(blob,))
+        >>> with Store.open(options, ManualClock()) as store:
+        ...     store.writer.start()
+        ...     stored = asyncio.run(store.writer.write(batch))
+        ...     saved = store.traces.save_derived([(due, trace) for due in store.spans.due(EPOCH)])
+        ...     (task,) = store.tasks.claim("worker 1", 10, 60.0, EPOCH)
+        ...     held = store.tasks.claim("worker 2", 10, 60.0, EPOCH)
+        ...     late = EPOCH + timedelta(seconds=61)  # worker 1 has let its lease run out
+        ...     (again,) = store.tasks.claim("worker 2", 10, 60.0, late)
+        ...     lost = store.tasks.complete_many([(task, (), ())])
+        ...     done = store.tasks.complete_many([(again, (), ())])
+        >>> held, again.attempts, lost == [task], done
+        ([], 2, True, [])
+        >>> folder.cleanup()
+    """
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 
     def claim(
-        self, owner: str, limit: int, lease_s: float, now: datetime, *, drawn: bool = False
+        self, owner: str, limit: int, lease_s: float, now: datetime, *, sampled: bool = False
     ) -> list[EvaluationTask]:
         """Take up to `limit` tasks that wait, or whose worker let its lease run out; oldest first.
 
-        With `drawn` those that wait for the sampled judge; without, all others. History, which was
-        imported or asked for, comes last: it must not keep a judge from live traces.
+        With `sampled` those that wait for the sampled judge, else all others. History, which was
+        imported or requested, comes last: it must not keep a judge from live traces.
 
         Tasks that were in hand when a worker died come first, a few of them together; those that
         are suspected of killing workers are left to `claim_suspect`. A task whose trace is gone is
         dropped.
         """
+        # Asked without a write transaction: workers poll all the time; SQLite has one writer.
         with self._database.read() as connection:
-            if connection.execute(select(1).where(_ready(now, drawn)).limit(1)).first() is None:
+            if connection.execute(select(1).where(_ready(now, sampled)).limit(1)).first() is None:
                 return []
 
         table = evaluation_tasks.c
+        # What a dead worker left comes first, and only a part of it: if one of these tasks killed
+        # it, the parts without that task are judged, and suspicion narrows down.
         lost = _oldest(
-            lost_workers.lost_once(now, drawn), (table.lease_until,), lost_workers.part_of(limit)
+            crash_loop.lost_once(now, sampled), (table.lease_until,), crash_loop.part_of(limit)
         )
         waiting = (
-            _oldest(and_(_waiting(now, drawn), table.bulk == history), (table.not_before,), limit)
+            _oldest(and_(_waiting(now, sampled), table.bulk == history), (table.not_before,), limit)
             for history in (False, True)
         )
         choices = (lost, *waiting)
 
         def work(connection: Connection) -> list[EvaluationTask]:
-            found = (connection.execute(choice).all() for choice in choices)
-            rows = next((rows for rows in found if rows), ())
+            claimable = (connection.execute(choice).all() for choice in choices)
+            rows = next((rows for rows in claimable if rows), ())
             return self._lease(connection, rows, owner, now + timedelta(seconds=lease_s))
 
         return self._database.transact(work)
@@ -87,13 +122,13 @@ class Tasks:
         would say nothing of the task.
         """
         with self._database.read() as connection:
-            if not lost_workers.any_suspect(connection, now):
+            if not crash_loop.any_suspect(connection, now):
                 return None
 
         def work(connection: Connection) -> tuple[list[EvaluationTask], int]:
-            suspects = _oldest(lost_workers.suspected(now), lost_workers.in_turn(), _LOOKED_AT)
+            suspects = _oldest(crash_loop.suspected(now), crash_loop.in_turn(), _LOOKED_AT)
             rows = connection.execute(suspects).all()
-            others = lost_workers.park(connection, rows, now)
+            others = crash_loop.park(connection, rows, now)
             until = now + timedelta(seconds=lease_s)
             claimed = self._lease(connection, others[:1], owner, until)
             return claimed, len(rows) - len(others)
@@ -153,7 +188,7 @@ class Tasks:
         def work(connection: Connection) -> list[EvaluationTask]:
             lost = finish(connection, done, now, handed)
             if lost:
-                lost_workers.acquit(connection, [task.id for task in lost])
+                crash_loop.clear_suspicion(connection, [task.id for task in lost])
             return lost
 
         return self._database.transact(work)
@@ -171,7 +206,7 @@ class Tasks:
             lease_until=None,
             not_before=now,
             attempts=evaluation_tasks.c.attempts - 1,
-            token=0,
+            token=0,  # none that was handed out: whoever still holds the old one has lost it
         )
         return self._database.transact(lambda connection: connection.execute(statement).rowcount)
 
@@ -198,24 +233,35 @@ class Tasks:
         """
         self._change(task, state=_PARKED, reason=reason, lease_until=None)
 
-    def unpark(self, project: str, now: datetime) -> int:
-        """Make all parked tasks of a project wait again; returns how many."""
+    def unpark(self, project: str, now: datetime, trace_ids: Collection[str] | None = None) -> int:
+        """Make parked tasks of a project wait again; returns how many.
+
+        Args:
+            project: Whose.
+            now: From when on they may be claimed.
+            trace_ids: Only those of these traces; None: all.
+        """
+        table = evaluation_tasks.c
+        chosen = [table.project == project, table.state == _PARKED]
+        if trace_ids is not None:
+            chosen.append(table.trace_id.in_(trace_ids))
         statement = (
             update(evaluation_tasks)
-            .where(evaluation_tasks.c.project == project, evaluation_tasks.c.state == _PARKED)
+            .where(*chosen)
             .values(state=_WAITING, not_before=now, attempts=0, losses=0, reason=None)
         )
         return self._database.transact(lambda connection: connection.execute(statement).rowcount)
 
-    def parked(self, limit: int) -> list[ParkedTask]:
-        """Tasks that were given up, the newest first, and why."""
+    def parked(self, limit: int, project: str | None = None) -> list[ParkedTask]:
+        """Tasks that were given up, the newest first, and why; None: of every project."""
         table = evaluation_tasks.c
+        chosen = [table.state == _PARKED]
+        if project is not None:
+            chosen.append(table.project == project)
+        columns = (table.project, table.trace_id, table.reason, table.attempts, table.not_before)
         with self._database.read() as connection:
             rows = connection.execute(
-                select(table.project, table.trace_id, table.reason, table.attempts)
-                .where(table.state == _PARKED)
-                .order_by(table.id.desc())
-                .limit(limit)
+                select(*columns).where(*chosen).order_by(table.id.desc()).limit(limit)
             ).all()
         return [
             ParkedTask(
@@ -223,6 +269,7 @@ class Tasks:
                 trace_id=row.trace_id,
                 reason=row.reason or "",
                 attempts=row.attempts,
+                again_at=row.not_before if row.reason == crash_loop.CRASH_LOOP else None,
             )
             for row in rows
         ]
@@ -239,23 +286,24 @@ class Tasks:
                 by all. None: every judge.
         """
         now = self._clock.now()
-        wanted = [(project, trace_id) for trace_id in trace_ids]
+        keys = [(project, trace_id) for trace_id in trace_ids]
 
         def work(connection: Connection) -> int:
             rows = []
-            for name, ids in chunks(wanted):
-                found = select(
+            for name, ids in chunks(keys):
+                existing = select(
                     traces.c.project, traces.c.trace_id, traces.c.day, traces.c.revision
                 ).where(traces.c.project == name, traces.c.trace_id.in_(ids))
-                rows += [dict(row._mapping) for row in connection.execute(found)]
+                rows += [dict(row._mapping) for row in connection.execute(existing)]
             if not rows:
                 return 0
             state = {"state": _WAITING, "forced": True, "bulk": True, "judge": judge}
             state |= {"created_at": now, "not_before": now}
             statement = self._database.insert(evaluation_tasks)
-            asked_alike = evaluation_tasks.c.judge == statement.excluded.judge
+            # One row holds one judge: a task that waits for another, or for all, is judged by all.
+            same_judge = evaluation_tasks.c.judge == statement.excluded.judge
             fresh = {
-                "judge": case((asked_alike, statement.excluded.judge), else_=None),
+                "judge": case((same_judge, statement.excluded.judge), else_=None),
                 "attempts": 0,
                 "losses": 0,
                 "token": 0,
@@ -289,7 +337,7 @@ class Tasks:
                 ).group_by(parked, table.drawn, table.bulk)
             ).all()
         first = [row for row in rows if not row.parked and not row.drawn]
-        drawn = [row for row in rows if not row.parked and row.drawn]
+        sampled = [row for row in rows if not row.parked and row.drawn]
         return Backlog(
             waiting=sum(row.number for row in first),
             oldest_age_s=_age(now, [row.made for row in first]),
@@ -297,34 +345,37 @@ class Tasks:
             parked=sum(row.number for row in rows if row.parked),
             lag_s=_age(now, [row.due for row in first if not row.bulk]),
             bulk_lag_s=_age(now, [row.due for row in first if row.bulk]),
-            drawn=sum(row.number for row in drawn),
-            drawn_age_s=_age(now, [row.made for row in drawn]),
+            sampled=sum(row.number for row in sampled),
+            sampled_age_s=_age(now, [row.made for row in sampled]),
         )
 
     def _lease(
         self, connection: Connection, rows: Sequence[Any], owner: str, until: datetime
     ) -> list[EvaluationTask]:
         loaded = load_traces(connection, [(row.project, row.trace_id) for row in rows])
-        draws = load_draws(connection, [(row.project, row.trace_id) for row in rows if row.drawn])
+        decisions = load_decisions(
+            connection, [(row.project, row.trace_id) for row in rows if row.drawn]
+        )
+        # The trace may be gone (retention, erasure), or a newer revision has a task of its own.
         claimed, orphans = [], []
-        history = {row.id: lost_workers.after(row) for row in rows}
+        history = {row.id: crash_loop.after(row) for row in rows}
         for row in rows:
-            found = loaded.get((row.project, row.trace_id))
-            if found is None or found[1].revision != row.revision:
+            stored = loaded.get((row.project, row.trace_id))
+            if stored is None or stored[1].revision != row.revision:
                 orphans.append(row.id)
                 continue
             claimed.append(
                 EvaluationTask(
                     id=row.id,
                     project=row.project,
-                    trace=found[1],
+                    trace=stored[1],
                     token=secrets.randbits(_TOKEN_BITS),
                     attempts=row.attempts + 1,
                     forced=row.forced,
                     bulk=row.bulk,
                     judge=row.judge,
-                    drawn=row.drawn,
-                    draws=draws.get((row.project, row.trace_id), ()),
+                    sampled=row.drawn,
+                    decisions=decisions.get((row.project, row.trace_id), ()),
                 )
             )
         if orphans:
@@ -365,8 +416,8 @@ class Tasks:
 
 def _age(now: datetime, moments: Sequence[datetime | None]) -> float:
     """Seconds since the earliest; 0 where there is none, or none yet."""
-    known = [moment for moment in moments if moment is not None]
-    return max(0.0, (now - min(known)).total_seconds()) if known else 0.0
+    due = [moment for moment in moments if moment is not None]
+    return max(0.0, (now - min(due)).total_seconds()) if due else 0.0
 
 
 def _held(tasks: Sequence[EvaluationTask]) -> Update:
@@ -386,10 +437,10 @@ def _oldest(which: Any, order: Sequence[Any], limit: int) -> Any:
     )
 
 
-def _waiting(now: datetime, drawn: bool) -> Any:
+def _waiting(now: datetime, sampled: bool) -> Any:
     table = evaluation_tasks.c
-    return and_(table.drawn == drawn, table.state == _WAITING, table.not_before <= now)
+    return and_(table.drawn == sampled, table.state == _WAITING, table.not_before <= now)
 
 
-def _ready(now: datetime, drawn: bool) -> Any:
-    return or_(_waiting(now, drawn), lost_workers.lost_once(now, drawn))
+def _ready(now: datetime, sampled: bool) -> Any:
+    return or_(_waiting(now, sampled), crash_loop.lost_once(now, sampled))

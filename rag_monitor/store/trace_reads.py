@@ -18,7 +18,7 @@ from rag_monitor.store.trace_rows import from_rows
 
 def load_traces(connection: Connection, keys: Iterable[Key]) -> dict[Key, tuple[Any, Trace]]:
     """The rows of `traces` and the whole traces, by key; what is not there is left out."""
-    found: dict[Key, tuple[Any, Trace]] = {}
+    loaded: dict[Key, tuple[Any, Trace]] = {}
     for project, trace_ids in chunks(keys):
         days = days_of(connection, project, trace_ids)
         rows = {row.trace_id: row for row in _rows(connection, traces, project, trace_ids, days)}
@@ -29,20 +29,20 @@ def load_traces(connection: Connection, keys: Iterable[Key]) -> dict[Key, tuple[
         )
         for trace_id, row in rows.items():
             trace = from_rows(row, calls[trace_id], called[trace_id], texts)
-            found[project, trace_id] = (row, trace)
-    return found
+            loaded[project, trace_id] = (row, trace)
+    return loaded
 
 
-def load_draws(
+def load_decisions(
     connection: Connection, keys: Iterable[Key]
 ) -> dict[Key, tuple[SamplingDecision, ...]]:
     """The sampling decisions of traces, by key."""
-    found: dict[Key, list[SamplingDecision]] = defaultdict(list)
+    decisions_by_trace: dict[Key, list[SamplingDecision]] = defaultdict(list)
     for project, trace_ids in chunks(keys):
         days = days_of(connection, project, trace_ids)
         for row in _rows(connection, decisions, project, trace_ids, days):
-            found[project, row.trace_id].append(load_decision(row))
-    return {key: tuple(draws) for key, draws in found.items()}
+            decisions_by_trace[project, row.trace_id].append(load_decision(row))
+    return {key: tuple(own) for key, own in decisions_by_trace.items()}
 
 
 def days_of(connection: Connection, project: str, trace_ids: Iterable[str]) -> set[Any]:
@@ -55,14 +55,14 @@ def days_of(connection: Connection, project: str, trace_ids: Iterable[str]) -> s
 
 def load_passages(connection: Connection, project: str, digests: Iterable[str]) -> dict[str, str]:
     """Content by SHA-256."""
-    wanted = sorted(digests)
-    found: dict[str, str] = {}
-    for start in range(0, len(wanted), LOOKUP):
+    ordered = sorted(digests)
+    content: dict[str, str] = {}
+    for start in range(0, len(ordered), LOOKUP):
         statement = select(passages.c.sha256, passages.c.content).where(
-            passages.c.project == project, passages.c.sha256.in_(wanted[start : start + LOOKUP])
+            passages.c.project == project, passages.c.sha256.in_(ordered[start : start + LOOKUP])
         )
-        found.update({row.sha256: row.content for row in connection.execute(statement)})
-    return found
+        content.update({row.sha256: row.content for row in connection.execute(statement)})
+    return content
 
 
 def load_hits(
@@ -85,9 +85,9 @@ def _rows(
 def _by_trace(
     connection: Connection, table: Table, project: str, trace_ids: list[str], days: set[Any]
 ) -> dict[str, list[Any]]:
-    found: dict[str, list[Any]] = defaultdict(list)
+    grouped: dict[str, list[Any]] = defaultdict(list)
     for row in _rows(connection, table, project, trace_ids, days):
-        found[row.trace_id].append(row)
-    for rows in found.values():
+        grouped[row.trace_id].append(row)
+    for rows in grouped.values():
         rows.sort(key=lambda row: row.position)
-    return found
+    return grouped

@@ -19,7 +19,7 @@ from rag_monitor.domain.trace import (
     TraceStatus,
     Usage,
 )
-from rag_monitor.store.questions import pairs
+from rag_monitor.store.question_index import pairs
 from rag_monitor.store.types import dump_captured, storable
 
 _PLAIN: Final = (
@@ -55,7 +55,7 @@ _LARGEST: Final = 2**63 - 1
 class TraceRows:
     """One trace, cut into the rows of its tables. `day` and `revision` are filled in on saving.
 
-    `search` of the trace holds the pairs of its question, see `store.questions`.
+    `search` of the trace holds the pairs of its question, see `store.question_index`.
     """
 
     trace: dict[str, Any]
@@ -120,7 +120,7 @@ def from_rows(
     passages: Mapping[str, str] | None = None,
 ) -> Trace:
     """Put a trace together again. Columns that were not selected count as None."""
-    found = passages or {}
+    texts = passages or {}
     values = row._mapping
     contexts = values.get("contexts")
     return Trace(
@@ -134,7 +134,7 @@ def from_rows(
         ),
         tags=tuple(values.get("tags") or ()),
         expected=_load_expected(values.get("expected")),
-        contexts=None if contexts is None else _load_documents(contexts, found),
+        contexts=None if contexts is None else _load_documents(contexts, texts),
         retrievals=tuple(
             Retrieval(
                 query=item.query,
@@ -142,7 +142,7 @@ def from_rows(
                 latency_ms=item.latency_ms,
                 reranked=item.reranked,
                 error=item.error,
-                documents=_load_documents(item.documents, found),
+                documents=_load_documents(item.documents, texts),
             )
             for item in retrievals
         ),
@@ -188,11 +188,11 @@ class _Documents:
 
     def all(self, documents: Iterable[RetrievedDocument]) -> list[dict[str, Any]]:
         """The documents, with hashes in place of their texts."""
-        known, dumped = self._dumped, []
+        cached, dumped = self._dumped, []
         for document in documents:
-            item = known.get(id(document))
+            item = cached.get(id(document))
             if item is None:
-                item = known[id(document)] = self._dump(document)
+                item = cached[id(document)] = self._dump(document)
             dumped.append(item)
         return dumped
 

@@ -35,15 +35,14 @@ from rag_monitor.domain.stored import (
 from rag_monitor.domain.trace import Trace
 from rag_monitor.domain.window import Window
 from rag_monitor.errors import NotFound
-from rag_monitor.store import derivation, listing, lookthrough, questions, traffic
-from rag_monitor.store.blocks import LENGTHS
-from rag_monitor.store.cursor import encode_cursor
+from rag_monitor.store import content_search, derivation, listing, question_index, traffic
+from rag_monitor.store.annotations import load_feedback, load_reported
+from rag_monitor.store.distinct_skip_scan import distinct_values, skip_scan
 from rag_monitor.store.engine import Database
 from rag_monitor.store.erasure import erase_user
-from rag_monitor.store.feedback import load_feedback
-from rag_monitor.store.hops import distinct_values, hops
 from rag_monitor.store.names import Names
-from rag_monitor.store.reported import load_reported
+from rag_monitor.store.page_cursor import encode_cursor
+from rag_monitor.store.rollup_tiers import TIERS
 from rag_monitor.store.score_rows import load_decision, load_score
 from rag_monitor.store.tables import decisions, hits, rollup_blocks, scores, traces
 from rag_monitor.store.trace_reads import load_traces
@@ -78,7 +77,9 @@ class Traces:
         """Make questions that older releases saved known to the search; returns how many."""
         if not self._any_unindexed():
             return 0
-        return self._database.transact(lambda connection: questions.index_older(connection, limit))
+        return self._database.transact(
+            lambda connection: question_index.index_older(connection, limit)
+        )
 
     def _any_unindexed(self) -> bool:
         """A look without a write transaction: mostly there is nothing to do."""
@@ -93,14 +94,18 @@ class Traces:
             NotFound: This project has no such trace.
         """
         with self._database.read() as connection:
-            found = load_traces(connection, [(project, trace_id)]).get((project, trace_id))
-            if found is None:
-                raise NotFound(f"project {project!r} has no trace {trace_id!r}")
-            row, trace = found
+            loaded = load_traces(connection, [(project, trace_id)]).get((project, trace_id))
+            if loaded is None:
+                raise NotFound(
+                    "project {project!r} has no trace {trace_id!r}",
+                    project=project,
+                    trace_id=trace_id,
+                )
+            row, trace = loaded
             marks = connection.execute(
                 select(scores).where(_same_trace(scores, row), scores.c.superseded.is_(False))
             ).all()
-            drawn = connection.execute(
+            decided = connection.execute(
                 select(decisions).where(_same_trace(decisions, row)).order_by(decisions.c.judge)
             ).all()
             remarks = load_feedback(connection, project, [trace_id])
@@ -113,7 +118,7 @@ class Traces:
                 load_score(item) for item in sorted(marks, key=lambda row: (row.metric, row.judge))
             ),
             feedback=tuple(remarks.get(trace_id, ())),
-            decisions=tuple(load_decision(item) for item in drawn),
+            decisions=tuple(load_decision(item) for item in decided),
             reported=tuple(reported),
         )
 
@@ -121,8 +126,8 @@ class Traces:
         """Whole traces, in the order asked; what is not there is left out."""
         keys = [(project, trace_id) for trace_id in trace_ids]
         with self._database.read() as connection:
-            found = load_traces(connection, keys)
-        return [found[key][1] for key in keys if key in found]
+            loaded = load_traces(connection, keys)
+        return [loaded[key][1] for key in keys if key in loaded]
 
     def summaries(self, project: str, trace_ids: Sequence[str]) -> list[TraceSummary]:
         """What a list shows of traces, in the order asked; what is not there is left out.
@@ -130,8 +135,8 @@ class Traces:
         Reads neither passages nor verdicts, and asks the database three times per 500 ids.
         """
         with self._database.read() as connection:
-            found = listing.by_id(connection, project, trace_ids)
-        return [found[trace_id] for trace_id in trace_ids if trace_id in found]
+            by_trace = listing.by_id(connection, project, trace_ids)
+        return [by_trace[trace_id] for trace_id in trace_ids if trace_id in by_trace]
 
     def search(self, query: TraceQuery) -> TracePage:
         """One page of traces, newest first.
@@ -141,7 +146,7 @@ class Traces:
         """
         limit = max(1, min(query.limit, MAX_PAGE))
         if query.q and query.q_in is not SearchIn.QUESTION:
-            return self._look_through(query, limit)
+            return self._search_content(query, limit)
         with self._database.read() as connection:
             rows, last = listing.find(
                 connection, query, limit, postgresql=self._database.is_postgresql
@@ -152,9 +157,9 @@ class Traces:
             next_cursor=None if last is None else encode_cursor(last.started_at, last.trace_id),
         )
 
-    def _look_through(self, query: TraceQuery, limit: int) -> TracePage:
+    def _search_content(self, query: TraceQuery, limit: int) -> TracePage:
         with self._database.read() as connection:
-            looked = lookthrough.look(connection, query, limit)
+            looked = content_search.search(connection, query, limit)
             rows = listing.rows_of(connection, query.project, looked.keys)
             items = listing.summaries(connection, query.project, rows)
         last = looked.last
@@ -181,10 +186,10 @@ class Traces:
         """
         with self._database.read() as connection:
             rows = connection.execute(_app_summaries(project)).mappings()
-            found = {row["app"]: AppSummary(**row) for row in rows}
+            by_name = {row["app"]: AppSummary(**row) for row in rows}
             for app, last in traffic.last_minutes(connection, project).items():
-                found.setdefault(app, AppSummary(app=app, last_seen=last, kept=False))
-        return sorted(found.values(), key=lambda summary: summary.app)
+                by_name.setdefault(app, AppSummary(app=app, last_seen=last, kept=False))
+        return sorted(by_name.values(), key=lambda summary: summary.app)
 
     def traffic(self, project: str, window: Window) -> list[AppTraffic]:
         """Every application with numbers, the busiest of the window first, then the newest.
@@ -237,8 +242,8 @@ class Traces:
         """
         days = since if self._database.is_postgresql else None
         with self._database.read() as connection:
-            found = connection.execute(_release_starts(project, app, days)).mappings()
-            starts = sorted((ReleaseStart(**row) for row in found), key=lambda row: row.release)
+            rows = connection.execute(_release_starts(project, app, days)).mappings()
+            starts = sorted((ReleaseStart(**row) for row in rows), key=lambda row: row.release)
         return [start for start in starts if since is None or start.last_seen >= since]
 
     def worst(
@@ -289,7 +294,7 @@ def _release_starts(project: str, app: str, since: datetime | None) -> Select[An
     # Partitions are left out by it; SQLite has none, and would read every trace to check the day.
     # A day to spare for clocks that are wrong.
     arrived = () if since is None else (traces.c.day >= since.astimezone(UTC).date() - _A_DAY,)
-    names = hops(traces.c.release, *of_app, *arrived)
+    names = skip_scan(traces.c.release, *of_app, *arrived)
     ends = [
         select(end(traces.c.started_at))
         .where(*of_app, *days, traces.c.release == names.c.value)
@@ -302,7 +307,7 @@ def _release_starts(project: str, app: str, since: datetime | None) -> Select[An
 
 def _app_summaries(project: str) -> Select[Any]:
     """Name, and when the last trace began."""
-    names = hops(traces.c.app, traces.c.project == project)
+    names = skip_scan(traces.c.app, traces.c.project == project)
     of_app = (traces.c.project == project, traces.c.app == names.c.value)
     last = select(func.max(traces.c.started_at)).where(*of_app).scalar_subquery()
     return select(names.c.value.label("app"), last.label("last_seen")).where(
@@ -319,7 +324,7 @@ def _past_releases(project: str, app: str) -> Select[Any]:
             day.project == project,
             day.app == app,
             day.metric == TRACES_METRIC,
-            day.minutes == max(LENGTHS),
+            day.minutes == max(TIERS),
             day.release != "",
         )
         .group_by(day.release)

@@ -14,8 +14,8 @@ from sqlalchemy import ColumnElement, Connection, Integer, cast, func, literal, 
 from rag_monitor.domain.rollup import TRACES_METRIC
 from rag_monitor.domain.stored import AppTraffic, TimedTrace
 from rag_monitor.domain.window import Window
-from rag_monitor.store import blocks
-from rag_monitor.store.hops import hops
+from rag_monitor.store import rollup_tiers
+from rag_monitor.store.distinct_skip_scan import skip_scan
 from rag_monitor.store.tables import rollup_blocks, rollups, traces
 
 _UNBUILT: Final = timedelta(hours=3)
@@ -26,24 +26,24 @@ _TIMED: Final = tuple(traces.c[name] for name in TimedTrace.__dataclass_fields__
 
 def by_app(connection: Connection, project: str, window: Window, now: datetime) -> list[AppTraffic]:
     """Every application with numbers, the busiest of the window first, then the newest."""
-    names = hops(rollups.c.app, rollups.c.project == project)
+    names = skip_scan(rollups.c.app, rollups.c.project == project)
     count: ColumnElement[Any] = literal(0)
     for run in _runs(window, now):
         count = count + _count(run, project, names.c.value)
     statement = select(names.c.value, cast(count, Integer), _last(project, names.c.value)).where(
         names.c.value.is_not(None)
     )
-    found = [
+    apps = [
         AppTraffic(app=app, traces=count, last_seen=last)
         for app, count, last in connection.execute(statement)
         if last is not None
     ]
-    return sorted(found, key=lambda one: (-one.traces, -one.last_seen.timestamp(), one.app))
+    return sorted(apps, key=lambda one: (-one.traces, -one.last_seen.timestamp(), one.app))
 
 
 def last_minutes(connection: Connection, project: str) -> dict[str, datetime]:
     """The newest minute with traces of every application with numbers."""
-    names = hops(rollups.c.app, rollups.c.project == project)
+    names = skip_scan(rollups.c.app, rollups.c.project == project)
     statement = select(names.c.value, _last(project, names.c.value)).where(
         names.c.value.is_not(None)
     )
@@ -68,7 +68,7 @@ def last_seen(
     if release is not None:
         of_traces.append(traces.c.release == release)
         of_numbers.append(rollups.c.release == release)
-    found: dict[str, datetime] = {}
+    last_by_app: dict[str, datetime] = {}
     for app in apps:
         for table, moment, conditions in (
             (traces, traces.c.started_at, of_traces),
@@ -77,9 +77,9 @@ def last_seen(
             own = (table.c.project == project, table.c.app == app)
             last = connection.execute(select(func.max(moment)).where(*own, *conditions)).scalar()
             if last is not None:
-                found[app] = last
+                last_by_app[app] = last
                 break
-    return found
+    return last_by_app
 
 
 def newest(connection: Connection, project: str, since: datetime, limit: int) -> list[TimedTrace]:
@@ -93,18 +93,18 @@ def newest(connection: Connection, project: str, since: datetime, limit: int) ->
     return [TimedTrace(**row) for row in rows.mappings()]
 
 
-def _runs(window: Window, now: datetime) -> list[blocks.Run]:
+def _runs(window: Window, now: datetime) -> list[rollup_tiers.Run]:
     """The window as few stretches: days, hours, and minutes where those may not be built."""
-    start, end = blocks.ceil_to(window.start, 1), blocks.ceil_to(window.end, 1)
-    lengths = tuple(minutes for minutes in blocks.LENGTHS if minutes >= 60)
+    start, end = rollup_tiers.ceil_to(window.start, 1), rollup_tiers.ceil_to(window.end, 1)
+    lengths = tuple(minutes for minutes in rollup_tiers.TIERS if minutes >= 60)
     unbuilt = set()
     for minutes in lengths:
-        place = blocks.floor_to(max(start, now - _UNBUILT - minutes * _MINUTE), minutes)
+        place = rollup_tiers.floor_to(max(start, now - _UNBUILT - minutes * _MINUTE), minutes)
         while place < end:
             if place + minutes * _MINUTE > now - _UNBUILT:
                 unbuilt.add((minutes, place))
             place += minutes * _MINUTE
-    return blocks.cover(start, end, lengths, frozenset(unbuilt))
+    return rollup_tiers.cover(start, end, lengths, frozenset(unbuilt))
 
 
 def _last(project: str, app: ColumnElement[Any]) -> ColumnElement[Any]:
@@ -113,7 +113,7 @@ def _last(project: str, app: ColumnElement[Any]) -> ColumnElement[Any]:
     return select(func.max(table.minute)).where(*of_app).scalar_subquery()
 
 
-def _count(run: blocks.Run, project: str, app: ColumnElement[Any]) -> ColumnElement[Any]:
+def _count(run: rollup_tiers.Run, project: str, app: ColumnElement[Any]) -> ColumnElement[Any]:
     table = rollups if run.minutes == 1 else rollup_blocks
     conditions = [
         table.c.project == project,

@@ -95,8 +95,8 @@ class Name(TypeDecorator[str], Bulk):
     def bound(self, values: Sequence[str | None], dialect: Dialect) -> list[str | None]:
         """All of them; most columns hold the same few names again and again."""
         del dialect
-        known = {value: None if value is None else storable_name(value) for value in set(values)}
-        return [known[value] for value in values]
+        stored = {value: None if value is None else storable_name(value) for value in set(values)}
+        return [stored[value] for value in values]
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
         """Mend and cut."""

@@ -11,8 +11,8 @@ from sqlalchemy import Connection, text
 
 from rag_monitor.domain.clock import Clock
 from rag_monitor.errors import StoreError, StoreUnavailable
+from rag_monitor.store.cursors import advance_cursor
 from rag_monitor.store.engine import Database
-from rag_monitor.store.fresh_scores import moved_mark
 from rag_monitor.store.tables import evaluation_tasks, scores, spans, trace_keys, traces
 
 EVERY_S: Final = 10.0
@@ -21,12 +21,12 @@ _TURN_S: Final = 0.5
 """How long the probe waits for changes of this process to SQLite."""
 _LOCK_MS: Final = 1_000
 """How long PostgreSQL waits for others' locks."""
-_MARK: Final = "probe"
+_CURSOR: Final = "probe"
 _WRITTEN: Final = ", ".join(t.name for t in (spans, trace_keys, traces, evaluation_tasks, scores))
 
 
 class WriteProbe:
-    """Moves a mark of its own, at most once in `EVERY_S` unless something was refused since."""
+    """Moves a cursor of its own, at most once in `EVERY_S` unless something was refused since."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -73,8 +73,9 @@ class WriteProbe:
             elif doubted:  # whoever has the turn may be waiting for what refused the last one
                 self._database.doubted = True
                 self._failed = StoreUnavailable(
-                    f"the database does not take this right now ({self._database.name}: a change "
-                    "was refused, and another takes long); try again"
+                    "the database does not take this right now ({name}: a change was refused, "
+                    "and another takes long); try again",
+                    name=self._database.name,
                 )
         self._tried_at = time.monotonic()
 
@@ -84,4 +85,4 @@ class WriteProbe:
             # As every change does; whoever keeps one of these tables to himself keeps us out.
             connection.execute(text(f"LOCK TABLE ONLY {_WRITTEN} IN ROW EXCLUSIVE MODE"))
         at: datetime = self._clock.now()
-        connection.execute(moved_mark(self._database, _MARK, at))
+        connection.execute(advance_cursor(self._database, _CURSOR, at))

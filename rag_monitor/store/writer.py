@@ -25,10 +25,15 @@ from rag_monitor.errors import (
     StoreError,
     StoreUnavailable,
 )
-from rag_monitor.store.backlog import LOOK_EVERY_S, AssemblyBacklog
 from rag_monitor.store.engine import Database
-from rag_monitor.store.evidence import PreparedBlob, prepare, write_group
 from rag_monitor.store.options import StoreOptions
+from rag_monitor.store.raw_spans import (
+    LOOK_EVERY_S,
+    AssemblyBacklog,
+    PreparedBlob,
+    prepare,
+    write_group,
+)
 
 _LOG: Final = logging.getLogger(__name__)
 _QUEUE: Final = "store_writer"
@@ -133,7 +138,7 @@ class Writer:
             self._database.doubted = True
             telemetry.dropped("store", "write_timeout", len(batch.blobs))
             raise StoreUnavailable(
-                f"no commit within {self._options.write_timeout_s:g} s; try again"
+                "no commit within {seconds:g} s; try again", seconds=self._options.write_timeout_s
             ) from None
 
     async def _prepare(self, batch: IngestBatch, size: int) -> list[PreparedBlob]:
@@ -181,7 +186,9 @@ class Writer:
             except Exception as error:  # noqa: BLE001 - the thread must outlive whatever happens
                 _LOG.exception("a group of %d batches was not written", len(group))
                 for waiting in group:
-                    waiting.outcome = waiting.outcome or StoreError(f"not written: {error!r}")
+                    waiting.outcome = waiting.outcome or StoreError(
+                        "not written: {reason!r}", reason=error
+                    )
             self._release(group)
             _answer(group)
             self._look_at_backlog()

@@ -9,12 +9,12 @@ from datetime import timedelta
 from typing import Final
 
 from rag_monitor import telemetry
-from rag_monitor.config import WorkerOptions
+from rag_monitor.config.options import WorkerOptions
 from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.stored import EvaluationTask
 from rag_monitor.errors import LeaseLost, StoreUnavailable
 from rag_monitor.evaluation.pipeline import Outcome, Pipeline
-from rag_monitor.store.completion import Completion
+from rag_monitor.store.task_completion import Completion
 from rag_monitor.store.tasks import Tasks
 
 _log = logging.getLogger(__name__)
@@ -76,7 +76,9 @@ class Evaluation:
         What was judged has been paid for; without this every outage would have it judged again.
         """
         done: list[Completion] = []
-        drawn = {task.id for task, outcome in zip(tasks, outcomes, strict=True) if outcome.drawn}
+        sampled = {
+            task.id for task, outcome in zip(tasks, outcomes, strict=True) if outcome.sampled
+        }
         waiting: list[tuple[EvaluationTask, str]] = []
         for task, outcome in zip(tasks, outcomes, strict=True):
             if outcome.retry_reason is None:
@@ -86,7 +88,7 @@ class Evaluation:
         deadline = self._clock.monotonic() + self._options.lease_s
         while True:
             try:
-                await asyncio.to_thread(self._save, done, waiting, drawn)
+                await asyncio.to_thread(self._save, done, waiting, sampled)
             except StoreUnavailable:
                 if self._clock.monotonic() >= deadline:
                     raise
@@ -98,16 +100,16 @@ class Evaluation:
         self,
         done: list[Completion],
         waiting: list[tuple[EvaluationTask, str]],
-        drawn: Collection[int],
+        sampled: Collection[int],
     ) -> None:
         """Save, taking from the lists what is saved, so that it may be called again."""
         try:
-            lost = self._tasks.complete_many(done, drawn)
+            lost = self._tasks.complete_many(done, sampled)
         except StoreUnavailable:
             raise
         except Exception:  # noqa: BLE001 - one of them cannot be saved: found by saving each alone
             _log.exception("a batch of %d evaluations could not be saved together", len(done))
-            lost = [task for one in done for task in self._save_alone(one, drawn)]
+            lost = [task for one in done for task in self._save_alone(one, sampled)]
         done.clear()
         if lost:
             telemetry.dropped("evaluation", "lease_lost", len(lost))
@@ -115,9 +117,9 @@ class Evaluation:
             self._wait(*waiting[-1])
             waiting.pop()
 
-    def _save_alone(self, done: Completion, drawn: Collection[int]) -> list[EvaluationTask]:
+    def _save_alone(self, done: Completion, sampled: Collection[int]) -> list[EvaluationTask]:
         try:
-            return self._tasks.complete_many([done], drawn)
+            return self._tasks.complete_many([done], sampled)
         except StoreUnavailable:
             raise
         except Exception:  # noqa: BLE001 - whatever it is, its neighbours are saved

@@ -16,7 +16,7 @@ from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.stored import PlacedScore
 from rag_monitor.exposition.options import ExportOptions
 from rag_monitor.exposition.score_sender import Taken, send
-from rag_monitor.store.fresh_scores import FreshScores
+from rag_monitor.store.score_export_feed import ScoreExportFeed
 from rag_monitor.store.spans import Spans
 
 
@@ -32,8 +32,8 @@ class Roots:
         Traces that came as Trace JSON, whose evidence is gone, or whose root never came have none.
         """
         keys = {(placed.project, placed.trace_id) for placed in scores}
-        found = {key: _root(payloads) for key, payloads in self._spans.with_roots(keys)}
-        return {key: root for key, root in found.items() if root is not None}
+        roots = {key: _root(payloads) for key, payloads in self._spans.with_roots(keys)}
+        return {key: root for key, root in roots.items() if root is not None}
 
 
 def _root(payloads: Iterable[bytes]) -> str | None:
@@ -41,18 +41,18 @@ def _root(payloads: Iterable[bytes]) -> str | None:
         evidence = TracesData.FromString(b"".join(payloads))
     except DecodeError:
         return None
-    found = (
+    roots = (
         span
         for resource in evidence.resource_spans
         for scope in resource.scope_spans
         for span in scope.spans
         if not any(span.parent_span_id)
     )
-    root = min(found, key=lambda span: span.start_time_unix_nano, default=None)
-    return None if root is None else _known_elsewhere(root).hex()
+    root = min(roots, key=lambda span: span.start_time_unix_nano, default=None)
+    return None if root is None else _span_id_of_host(root).hex()
 
 
-def _known_elsewhere(root: Span) -> bytes:
+def _span_id_of_host(root: Span) -> bytes:
     """Our SDK's root, beside a host's tracing, links to the span of the host it belongs to."""
     for link in root.links:
         if link.trace_id == root.trace_id:
@@ -62,19 +62,19 @@ def _known_elsewhere(root: Span) -> bytes:
 
 _log = logging.getLogger(__name__)
 
-MARK: Final = "export"
+CURSOR: Final = "export"
 
 
 class ScoreExport:
-    """Sends what was scored since the stored mark. Only the leader runs it.
+    """Sends what was scored since the stored cursor. Only the leader runs it.
 
-    The mark moves after the receiver said yes, so a crash in between sends a batch again. While the
-    receiver is away scores wait in the database; the first run begins with the present, not with
-    history.
+    The cursor moves after the receiver said yes, so a crash in between sends a batch again. While
+    the receiver is away scores wait in the database; the first run begins with the present, not
+    with history.
     """
 
     def __init__(
-        self, scores: FreshScores, roots: Roots, clock: Clock, options: ExportOptions
+        self, scores: ScoreExportFeed, roots: Roots, clock: Clock, options: ExportOptions
     ) -> None:
         self._scores = scores
         self._roots = roots
@@ -88,8 +88,8 @@ class ScoreExport:
         return self._options.every_s
 
     async def begin(self) -> None:
-        """Set the mark, where there is none yet, to the present."""
-        await asyncio.to_thread(self._scores.mark, MARK, self._clock.now())
+        """Set the cursor, where there is none yet, to the present."""
+        await asyncio.to_thread(self._scores.cursor, CURSOR, self._clock.now())
 
     async def send_due(self) -> int:
         """Send one batch; returns how many scores were dealt with."""
@@ -97,12 +97,12 @@ class ScoreExport:
 
     def _send(self) -> int:
         now = self._clock.now()
-        after = self._scores.mark(MARK, now)
+        after = self._scores.cursor(CURSOR, now)
         until = now - timedelta(seconds=self._options.settle_s)
         if after > now:
-            # However little: what is scored until then would lie before the mark and never be sent.
+            # However little: what is scored until then would lie before the cursor, and stay there.
             _log.warning("the mark of the export lies ahead: the clock was set back; it follows")
-            self._scores.rewind(MARK, until)
+            self._scores.rewind(CURSOR, until)
             after = until
         batch = self._scores.between(after, until, self._options.batch)
         if not batch:
@@ -121,7 +121,7 @@ class ScoreExport:
             self._complained = False
         last = batch[-1].score.created_at
         if last is not None:
-            self._scores.advance(MARK, last)
+            self._scores.advance(CURSOR, last)
         return len(batch)
 
     def _complain(self, what: str) -> None:

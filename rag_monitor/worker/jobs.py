@@ -15,24 +15,24 @@ from itertools import groupby
 from typing import Final
 
 from rag_monitor import telemetry
-from rag_monitor.aggregation.memory import RollupMemory
 from rag_monitor.aggregation.rollup import summarise
+from rag_monitor.aggregation.rollup_cache import RollupCache
 from rag_monitor.aggregation.totals import merged
+from rag_monitor.alerting.dispatcher import Dispatcher
 from rag_monitor.alerting.engine import AlertEngine
-from rag_monitor.alerting.outbox import Dispatcher
 from rag_monitor.alerting.rules import default_rules
-from rag_monitor.config import WorkerOptions
+from rag_monitor.config.options import WorkerOptions
 from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.stored import PendingTrace, RetentionPolicy
 from rag_monitor.domain.trace import DEFAULT_PROJECT, Trace
 from rag_monitor.errors import IngestError, LeaseLost
 from rag_monitor.evaluation.pipeline import Pipeline
 from rag_monitor.ingest.derive import derive
-from rag_monitor.own_traces import RULES, OwnTraces
-from rag_monitor.store.backlog import QUEUE as _ASSEMBLY
+from rag_monitor.self_tracing import RULES, SelfTracing
+from rag_monitor.store.raw_spans import QUEUE as _ASSEMBLY
 from rag_monitor.store.store import Store
-from rag_monitor.worker.drawn import Drawn
 from rag_monitor.worker.evaluating import Evaluation
+from rag_monitor.worker.sampled_queue import SampledQueue
 from rag_monitor.worker.sampling_windows import SamplingWindows
 
 _log = logging.getLogger(__name__)
@@ -51,7 +51,9 @@ _FEW: Final = 4
 _JUDGE_EVERY_S: Final = 5.0
 """While traces wait to be assembled, judging takes so few of them so often."""
 _ROLL_UP_EVERY_S: Final = 60.0
-"""While traces wait to be assembled, minutes are added up so often: the present one is filling."""
+"""While traces wait to be assembled, minutes are added up at most so often: they are filling."""
+_REST_BEHIND: Final = 20.0
+"""`_REST` meanwhile: a minute with most of a backlog in it is read as a whole each time."""
 _DOUBTED_S: Final = 86_400.0
 """Seconds by which a clock that was set ahead is not believed at once by what deletes."""
 _PATIENCE: Final = 0.9
@@ -78,9 +80,9 @@ class Jobs:
         owner: str,
         options: WorkerOptions,
         retention: RetentionPolicy,
-        memory: RollupMemory | None = None,
+        memory: RollupCache | None = None,
         sampling: SamplingWindows | None = None,
-        own: OwnTraces | None = None,
+        own: SelfTracing | None = None,
     ) -> None:
         self._store = store
         self._pipeline = pipeline
@@ -90,7 +92,7 @@ class Jobs:
         self._owner = owner
         self._options = options
         self._evaluation = Evaluation(store.tasks, pipeline, clock, options)
-        self._drawn = Drawn(store.tasks, pipeline, clock, self._evaluation, owner, options)
+        self._sampled = SampledQueue(store.tasks, pipeline, clock, self._evaluation, owner, options)
         self._retention = retention
         self._shipped: set[str] = set()
         self._memory = memory
@@ -101,8 +103,9 @@ class Jobs:
         self._began = clock.monotonic()
         self._assembling = False
         self._judged_at = self._began - _JUDGE_EVERY_S
-        self._rested_at = self._rules_rested_at = 0.0
+        self._rules_rested_at = 0.0
         self._rolled_up_at = self._began
+        self._rollup_took_s = 0.0
         self._ahead = self._wall_ahead()
         self._doubted_until = 0.0
 
@@ -127,7 +130,7 @@ class Jobs:
         Assembling comes first: what is no trace yet is seen by nobody. While more than a batch
         waits for it, judging takes a few traces now and then.
 
-        What is drawn for another judge waits for that one apart: see `judge_drawn`.
+        What is sampled for another judge waits for that one apart: see `judge_sampled`.
         """
         await self._look_at_backlog()
         elapsed, most = self._clock.monotonic(), self._options.evaluate_batch
@@ -161,13 +164,13 @@ class Jobs:
         await self._evaluation.run([task])
         return 1
 
-    async def judge_drawn(self) -> int:
-        """Have the sampled judge see traces that were drawn for it."""
-        return await self._drawn.judge_due()
+    async def judge_sampled(self) -> int:
+        """Have the sampled judge see traces that were sampled for it."""
+        return await self._sampled.judge_due()
 
-    async def shed_drawn(self) -> int:
-        """Give up on drawn traces that have waited too long for the sampled judge."""
-        return await self._drawn.shed_due()
+    async def shed_sampled(self) -> int:
+        """Give up on sampled traces that have waited too long for the sampled judge."""
+        return await self._sampled.shed_due()
 
     async def _look_at_backlog(self) -> None:
         """Note how far judging is behind, now and then: counting a long queue is dear.
@@ -186,7 +189,7 @@ class Jobs:
         self._count_at = began + max(_COUNT_EVERY_S, took * _COUNT_REST)
         telemetry.waiting(_ASSEMBLY, assembling.traces, assembling.oldest_s)
         telemetry.waiting("evaluation", backlog.waiting, max(backlog.lag_s, backlog.bulk_lag_s))
-        telemetry.waiting("drawn", backlog.drawn, backlog.drawn_age_s)
+        telemetry.waiting("drawn", backlog.sampled, backlog.sampled_age_s)
         telemetry.QUEUE_DEPTH.labels(queue="parked").set(backlog.parked)
         wait = self._pipeline.plan.options.imports_wait
         self._pipeline.note_lag(backlog.lag_s if wait else max(backlog.lag_s, backlog.bulk_lag_s))
@@ -202,26 +205,30 @@ class Jobs:
         does not keep the leader busy for nothing else, it rests in proportion to what that cost.
         """
         began = self._clock.monotonic()
-        held = self._assembling and began < self._rolled_up_at + _ROLL_UP_EVERY_S
-        if began < self._rested_at or held:
+        if began < self._rolled_up_at + self._between_rollups_s():
             return 0
         self._rolled_up_at = began
         count = await asyncio.to_thread(self._roll_up)
-        if 0 < count < self._options.rollup_batch:
-            took = self._clock.monotonic() - began
-            self._rested_at = began + took * (1 + _REST)
+        all_done = 0 < count < self._options.rollup_batch
+        self._rollup_took_s = self._clock.monotonic() - began if all_done else 0.0
         return count
+
+    def _between_rollups_s(self) -> float:
+        """From the beginning of one to that of the next, as long as things are as now."""
+        if self._assembling:
+            return max(_ROLL_UP_EVERY_S, self._rollup_took_s * (1 + _REST_BEHIND))
+        return self._rollup_took_s * (1 + _REST)
 
     def _roll_up(self) -> int:
         with self._store.reading():
-            dirty = self._store.rollups.dirty(self._options.rollup_batch)
+            dirty = self._store.rollups.changed(self._options.rollup_batch)
             facts = self._store.rollups.facts(dirty)
         if not dirty:
             return 0
         rollups = summarise(facts)
         self._store.rollups.replace(dirty, rollups)
         if self._memory is not None:
-            self._memory.forget(dirty)
+            self._memory.invalidate(dirty)
         return len(dirty)
 
     async def index(self) -> int:
@@ -263,7 +270,7 @@ class Jobs:
         # As long at rest as at work: rules on thousands of apps must not keep all else waiting.
         self._rules_rested_at = 2 * self._clock.monotonic() - elapsed
         if self._own is not None:
-            self._own.note(RULES, began, {"changes": changes})
+            self._own.record(RULES, began, {"changes": changes})
         return changes
 
     def _check_rules(self) -> int:
@@ -294,11 +301,11 @@ class Jobs:
         telemetry.QUEUE_DEPTH.labels(queue=_GIVEN_UP).set(given_up)
         return sent
 
-    async def mend_times(self) -> int:
+    async def repair_times(self) -> int:
         """Make due what a clock that was ahead has put off, once it was set back."""
         plan = self._pipeline.plan.options
         longest_s = max(self._options.lease_s, plan.wait_s(plan.max_attempts))
-        count = await asyncio.to_thread(self._store.set_back.mend, longest_s)
+        count = await asyncio.to_thread(self._store.clock_repair.repair, longest_s)
         if count:
             _log.warning("%d rows were put off by a clock that was ahead; they are due now", count)
         return count

@@ -36,13 +36,13 @@ def create_plan(settings: Settings, store: Store) -> EvaluationPlan:
         _LOG.warning(unread)
     configured = make_judge(settings.judge, tables, ledger=store.budgets, cache=store.replies)
     if configured.identity.name in (EMBEDDED, LEXICAL):
-        every, sampled = configured, None
+        baseline, sampled = configured, None
     else:
-        every, sampled = make_judge(EMBEDDED, tables), configured
-    lexical_already = every.identity.name == LEXICAL
+        baseline, sampled = make_judge(EMBEDDED, tables), configured
+    lexical_already = baseline.identity.name == LEXICAL
     return EvaluationPlan(
-        every=every,
-        lagging=None if lexical_already else _stand_in(settings),
+        baseline=baseline,
+        fallback=None if lexical_already else _stand_in(settings),
         sampled=sampled,
         options=settings.evaluation,
     )

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 
-from rag_monitor.domain.alert import Alert, AlertState, Notification
 from rag_monitor.domain.stored import Lease
 from rag_monitor.errors import LeaseLost, StoreUnavailable
-from rag_monitor.store.alerts import Alerts
 from rag_monitor.store.leases import Leases
 
 _log = logging.getLogger(__name__)
@@ -52,14 +49,15 @@ class Leadership:
             self._lease = None
         return self.leads
 
-    def require(self) -> None:
-        """Prove that this process still leads, by the database's clock.
+    def require(self) -> Lease:
+        """The lease, once more held by the database's clock: saves depend on it.
 
         Raises:
             LeaseLost: Somebody else leads, or the database cannot be asked.
         """
-        if not self.hold():
+        if not self.hold() or self._lease is None:
             raise LeaseLost("another process leads by now; what was found is dropped")
+        return self._lease
 
     def release(self) -> None:
         """Step down at once, so that another process need not wait for the lease to run out."""
@@ -70,31 +68,3 @@ class Leadership:
         except (LeaseLost, StoreUnavailable) as error:
             _log.debug("the leader lease ran out by itself: %s", error)
         self._lease = None
-
-
-class FencedAlerts:
-    """Alerts that only the leader can save, however long it was held up before.
-
-    Args:
-        rows: Where they are kept.
-        leadership: Whether this process leads.
-    """
-
-    def __init__(self, rows: Alerts, leadership: Leadership) -> None:
-        self._rows = rows
-        self._leadership = leadership
-
-    def load(self, project: str | None = None, state: AlertState | None = None) -> list[Alert]:
-        """Alerts; None does not filter."""
-        return self._rows.load(project, state)
-
-    def save(self, changed: Sequence[Alert], notifications: Sequence[Notification] = ()) -> None:
-        """Save alerts and outbox rows in a transaction that holds on to the lease.
-
-        Raises:
-            LeaseLost: Another process leads; nothing is saved.
-        """
-        lease = self._leadership.lease
-        if lease is None:
-            raise LeaseLost("another process leads by now; what was found is dropped")
-        self._rows.save(changed, notifications, lease=lease)

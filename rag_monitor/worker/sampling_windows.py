@@ -99,9 +99,9 @@ class SamplingWindows:
         if not present:
             return set()
         before = Window(past.start - _KNOWN_FOR, past.start)
-        known = {row.key.release for row in self._sums(project, app, before, TRACES_METRIC)}
+        earlier = {row.key.release for row in self._sums(project, app, before, TRACES_METRIC)}
         # An app that has only just begun to send has no release that is newer than another.
-        return present - known if known else set()
+        return present - earlier if earlier else set()
 
     def _uncertainty(self, project: str, app: str, past: Window) -> float | None:
         """Mean of sqrt(f (1 - f)), from the histogram of the embedded judge's scores."""

@@ -159,5 +159,5 @@ class _Interval(IntervalTrigger):  # type: ignore[misc]  # APScheduler is not ty
         without a clock is set forward by decades, half-second by half-second: the event loop would
         stand still for hours.
         """
-        found: datetime | None = super().get_next_fire_time(previous and now, now)
-        return found
+        moment: datetime | None = super().get_next_fire_time(previous and now, now)
+        return moment

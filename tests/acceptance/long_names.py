@@ -9,7 +9,7 @@ from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.stored import ReleaseStart
 from rag_monitor.domain.trace import TraceStatus
-from rag_monitor.server.context import Services
+from rag_monitor.server.services import Services
 from rag_monitor.testing import ManualClock
 from tests.unit.server.fake_estimates import FakeEstimates
 from tests.unit.server.fakes import FakeAlerts, FakeLabelQueue, FakeTraces, make_services

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_monitor.domain.feedback import Feedback
-from rag_monitor.server.context import Services
+from rag_monitor.server.services import Services
 from tests.acceptance.browsing import chromium, watched
 from tests.acceptance.running import eventually
 from tests.integration.server.test_client import serve

@@ -16,8 +16,8 @@ from rag_monitor.offline.report.model import Figure, MetricReport, Report
 from tests.acceptance.browsing import chromium, overflow
 from tests.unit.server.conftest import open_client
 from tests.unit.server.fakes import make_services
-from tests.unit.server.test_asked import LONG, pages_with
 from tests.unit.server.test_pages import HTML
+from tests.unit.server.test_question_title import LONG, pages_with
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

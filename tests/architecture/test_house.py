@@ -32,7 +32,7 @@ PUBLIC_NAMES = {
     "plugin", "record_contexts", "retrieval", "shutdown", "stats", "trace", "workflow",
 }  # fmt: skip
 
-ENVIRONMENT_DOORS = {"rag_monitor/config.py", "rag_monitor/sdk/client.py"}
+ENVIRONMENT_DOORS = {"rag_monitor/config/__init__.py", "rag_monitor/sdk/client.py"}
 ABOVE_CONFIG = ("rag_monitor/cli/", "rag_monitor/demo/", "rag_monitor/server/")
 
 

@@ -8,6 +8,7 @@ in the middle of all that. What ingest, scrapes and readiness take is compared w
 from __future__ import annotations
 
 import contextlib
+import gzip
 import http.client
 import json
 import os
@@ -18,9 +19,10 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from benchmarks.ingest import Template
@@ -145,9 +147,10 @@ class _Scene:
         while not self.stop.is_set():
             times, began = self.times, time.monotonic()
             connection = self._connect(self.plan.gives_up_s)
-            status, body = _ask(connection, "GET", "/metrics")
+            # As Prometheus asks.
+            status, body = _ask(connection, "GET", "/metrics", headers={"Accept-Encoding": "gzip"})
             times.add(times.scrapes, time.monotonic() - began, f"scrape {status}")
-            self.page = body.decode() if status == 200 else self.page
+            self.page = gzip.decompress(body).decode() if status == 200 else self.page
             connection.close()
             self.stop.wait(max(0.0, every - (time.monotonic() - began)))
 
@@ -284,11 +287,15 @@ def _name(number: int) -> str:
 
 
 def _ask(
-    connection: http.client.HTTPConnection, method: str, path: str, body: bytes | None = None
+    connection: http.client.HTTPConnection,
+    method: str,
+    path: str,
+    body: bytes | None = None,
+    headers: Mapping[str, str] = MappingProxyType({"Content-Type": "application/x-protobuf"}),
 ) -> tuple[int, bytes]:
     """Status and body; 0 where there was no answer in time."""
     try:
-        connection.request(method, path, body, {"Content-Type": "application/x-protobuf"})
+        connection.request(method, path, body, dict(headers))
         response = connection.getresponse()
         return response.status, response.read()
     except (OSError, http.client.HTTPException):

@@ -16,8 +16,6 @@ from tests.chaos.fleet import Member
 from tests.chaos.judge import QUESTION
 
 BATCH = 20
-_FRESH_S = 20.0
-"""After so long a sender makes new requests: started_at moves on with the time."""
 
 
 @dataclass
@@ -40,11 +38,9 @@ class Sender:
         """Send until told to stop; the last batch is still brought to its end."""
         turn = itertools.cycle(self.servers)
         server, connection = next(turn), None
-        template, made = _template(), time.monotonic()
+        template = Template(BATCH, passages=2, words=30, question=QUESTION)
         due = time.monotonic()
         while not self.stop.is_set():
-            if time.monotonic() - made > _FRESH_S:
-                template, made = _template(), time.monotonic()
             body, tries = bytes(template.renew()), 0
             while True:
                 if connection is None:
@@ -68,10 +64,6 @@ class Sender:
             time.sleep(max(0.0, due - time.monotonic()))
         if connection is not None:
             connection.close()
-
-
-def _template() -> Template:
-    return Template(BATCH, passages=2, words=30, question=QUESTION)
 
 
 def _post(connection: http.client.HTTPConnection, body: bytes) -> int:

@@ -7,7 +7,7 @@ import pytest
 from rag_monitor.domain.judgement import Aspect
 from rag_monitor.errors import JudgeOutputInvalid
 from rag_monitor.judges.openai_compatible.chat_reply import read_chat
-from rag_monitor.judges.openai_compatible.form import Answers, Form
+from rag_monitor.judges.openai_compatible.structured_prompt import Answers, StructuredPrompt
 from rag_monitor.judges.questions import Question
 
 pytest.importorskip("openai", reason="the judge needs the openai client")
@@ -39,8 +39,8 @@ def test_there_are_forty_kinds_of_garbage() -> None:
 
 
 STATEMENTS = tuple(Question(aspect=Aspect.SUPPORT, index=n, text="so it is") for n in (0, 1))
-FORM = Form(questions=STATEMENTS, lists=(), nonce="abcdef0123456789", passages=2)
-SCHEMA = {"response_format": {"type": "json_schema", "json_schema": {"schema": FORM.schema()}}}
+PROMPT = StructuredPrompt(questions=STATEMENTS, lists=(), nonce="abcdef0123456789", passages=2)
+SCHEMA = {"response_format": {"type": "json_schema", "json_schema": {"schema": PROMPT.schema()}}}
 REPLY = filled(SCHEMA, "a" * 32)
 
 
@@ -50,7 +50,7 @@ def understood(kind: str) -> dict[str, float] | None:
     answers = Answers()
     try:
         if isinstance(payload, dict):  # else it is no chat completion
-            FORM.read(read_chat(payload).object(FORM.nonce), answers)
+            PROMPT.read(read_chat(payload).object(PROMPT.nonce), answers)
     except JudgeOutputInvalid:
         return None
     found = {str(q.index + 1): number for q, number in answers.probabilities.items()}

@@ -40,7 +40,7 @@ def counted(store: Store, app: str = "demo", window: Window = WINDOW) -> dict[st
 
 def add_up(store: Store) -> None:
     with store.reading():
-        dirty = store.rollups.dirty()
+        dirty = store.rollups.changed()
         facts = store.rollups.facts(dirty)
     store.rollups.replace(dirty, summarise(facts))
 
@@ -94,7 +94,7 @@ def test_a_trace_is_counted_as_soon_as_it_is_saved_and_never_twice(store: Store)
 def test_traces_that_come_while_a_minute_is_added_up_stay_counted(store: Store) -> None:
     ingest(store, of(0))
     with store.reading():
-        dirty = store.rollups.dirty()
+        dirty = store.rollups.changed()
         facts = store.rollups.facts(dirty)
     ingest(store, of(1), of(2))
     store.rollups.replace(dirty, summarise(facts))
@@ -102,7 +102,7 @@ def test_traces_that_come_while_a_minute_is_added_up_stay_counted(store: Store) 
     assert counted(store) == {"ok": 3}
     add_up(store)
     assert counted(store) == {"ok": 3}
-    assert store.rollups.dirty() == []
+    assert store.rollups.changed() == []
 
 
 def test_a_new_revision_moves_its_count_and_adds_none(store: Store) -> None:

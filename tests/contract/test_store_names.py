@@ -149,12 +149,12 @@ def test_a_name_that_is_not_used_any_more_makes_room(
 def test_apps_of_before_there_were_limits_keep_their_names(few: Store) -> None:
     minute = EPOCH - timedelta(hours=1)
     places = [("default", f"old-{n}", minute) for n in range(5)]
-    few.rollups.mark(places, EPOCH)
+    few.rollups.mark_changed(places, EPOCH)
     rows = [
         Rollup(key=RollupKey(project=project, app=app, metric="traces", minute=at), count=1)
         for project, app, at in places
     ]
-    few.rollups.replace(few.rollups.dirty(), rows)
+    few.rollups.replace(few.rollups.changed(), rows)
     old, new = make_trace(id="a", app="old-4"), make_trace(id="b", app="new")
 
     ingest(few, old, new)

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from rag_monitor.domain.reported import ReportedScore
 from rag_monitor.domain.stored import RetentionPolicy, TraceQuery
-from rag_monitor.store import reported
+from rag_monitor.store import annotations
 from rag_monitor.store.store import Store
 from rag_monitor.testing import EPOCH, make_trace
 from tests.contract.evidence import ingest
@@ -98,7 +98,7 @@ def test_an_app_that_keeps_less_keeps_less_of_them(store: Store) -> None:
 
 
 def test_a_page_stays_readable(store: Store, monkeypatch) -> None:
-    monkeypatch.setattr(reported, "MOST_SHOWN", 2)
+    monkeypatch.setattr(annotations, "MOST_SHOWN", 2)
     ingest(store, TRACE)
     store.reported.add(
         [
@@ -111,4 +111,4 @@ def test_a_page_stays_readable(store: Store, monkeypatch) -> None:
 
 def _count(store: Store) -> int:
     with store._database.read() as connection:
-        return len(connection.execute(reported.reported_scores.select()).all())
+        return len(connection.execute(annotations.reported_scores.select()).all())

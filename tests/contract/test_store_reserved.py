@@ -11,7 +11,7 @@ import pytest
 
 from rag_monitor.errors import StoreUnavailable
 from rag_monitor.store.options import StoreOptions
-from rag_monitor.store.pulse import Pulse
+from rag_monitor.store.outage import Pulse
 from rag_monitor.store.store import Store
 from rag_monitor.testing import EPOCH, ManualClock
 from tests.contract.evidence import blob, write

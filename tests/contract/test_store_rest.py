@@ -186,13 +186,13 @@ def test_the_newest_mark_of_a_person_counts(store: Store) -> None:
 def test_feedback_makes_the_minute_of_its_trace_dirty(store: Store) -> None:
     trace = make_trace()
     ingest(store, trace)
-    store.rollups.replace(store.rollups.dirty(), [])
+    store.rollups.replace(store.rollups.changed(), [])
 
     store.feedback.add(
         Feedback(project="default", trace_id=trace.trace_id, value=1.0, created_at=EPOCH)
     )
 
-    assert [item.minute for item in store.rollups.dirty()] == [EPOCH]
+    assert [item.minute for item in store.rollups.changed()] == [EPOCH]
 
 
 def test_labels_of_people_are_among_the_facts_of_their_minute(store: Store) -> None:
@@ -215,7 +215,7 @@ def test_labels_of_people_are_among_the_facts_of_their_minute(store: Store) -> N
     ):
         store.feedback.add(one)
 
-    (facts,) = store.rollups.facts(store.rollups.dirty())
+    (facts,) = store.rollups.facts(store.rollups.changed())
 
     assert facts.labels == {"faithfulness": 0.5}
 
@@ -316,7 +316,7 @@ def test_the_newest_day_survives_retention_by_size(store: Store) -> None:
 
 def test_a_worker_that_was_held_up_does_not_put_older_rollups_back(store: Store) -> None:
     ingest(store, make_trace())
-    seen_by_both = store.rollups.dirty()
+    seen_by_both = store.rollups.changed()
     key = RollupKey(project="default", app="test-app", metric="traces", minute=EPOCH)
     store.rollups.replace(seen_by_both, [Rollup(key=key, count=2)])
 

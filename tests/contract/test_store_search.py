@@ -13,7 +13,7 @@ from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.stored import RetentionPolicy, TraceQuery
 from rag_monitor.domain.trace import TraceStatus
 from rag_monitor.store import listing
-from rag_monitor.store.questions import MAX_INDEXED
+from rag_monitor.store.question_index import MAX_INDEXED
 from rag_monitor.store.store import Store
 from rag_monitor.store.tables import traces
 from rag_monitor.store.types import storable

@@ -261,7 +261,7 @@ def test_facts_hold_what_rollups_need(store: Store) -> None:
     (task,) = claim(store)
     store.tasks.complete(task, [_score()], [_decision(0.25)])
 
-    (dirty,) = store.rollups.dirty()
+    (dirty,) = store.rollups.changed()
     (facts,) = store.rollups.facts([dirty])
 
     assert (dirty.app, dirty.minute) == ("test-app", EPOCH)
@@ -277,11 +277,11 @@ def test_replacing_clears_the_mark_and_reading_gives_the_same_back(store: Store)
     ingest(store, make_trace())
     found = [_rollup(), _rollup(judge="j"), _rollup(release="r"), _rollup(dimension="d")]
 
-    store.rollups.replace(store.rollups.dirty(), [_rollup(1), _rollup(metric="gone")])
-    store.rollups.replace([*store.rollups.dirty()], found)
-    assert store.rollups.dirty() == []
+    store.rollups.replace(store.rollups.changed(), [_rollup(1), _rollup(metric="gone")])
+    store.rollups.replace([*store.rollups.changed()], found)
+    assert store.rollups.changed() == []
     ingest(store, make_trace(id="2"))
-    store.rollups.replace(store.rollups.dirty(), found)
+    store.rollups.replace(store.rollups.changed(), found)
 
     window = Window(EPOCH, EPOCH + MINUTE)
     loaded = store.rollups.load(RollupQuery(project="default", window=window))
@@ -304,20 +304,20 @@ def test_replacing_clears_the_mark_and_reading_gives_the_same_back(store: Store)
 
 def test_a_minute_that_changed_meanwhile_stays_dirty(store: Store) -> None:
     ingest(store, make_trace())
-    dirty = store.rollups.dirty()
+    dirty = store.rollups.changed()
     (task,) = claim(store)
     store.tasks.complete(task, [_score()], [])
 
     store.rollups.replace(dirty, [_rollup()])
 
-    (still,) = store.rollups.dirty()
+    (still,) = store.rollups.changed()
     assert still.version != dirty[0].version
 
 
 def test_a_trace_that_moves_to_another_minute_leaves_both_dirty(store: Store) -> None:
     ingest(store, make_trace())
-    store.rollups.replace(store.rollups.dirty(), [])
+    store.rollups.replace(store.rollups.changed(), [])
 
     ingest(store, make_trace(started_at=EPOCH + MINUTE), payload=b"v2")
 
-    assert {item.minute for item in store.rollups.dirty()} == {EPOCH, EPOCH + MINUTE}
+    assert {item.minute for item in store.rollups.changed()} == {EPOCH, EPOCH + MINUTE}

@@ -351,7 +351,7 @@ def test_names_beyond_what_an_index_takes_are_cut_alike_when_asked_for(store: St
     ingest(store, make_trace(app=name, release=name, user_id=name, session_id=name))
 
     assert len(_page(store, app=name, release=name)) == 1
-    (dirty,) = store.rollups.dirty()
+    (dirty,) = store.rollups.changed()
     assert len(store.rollups.facts([dirty])) == 1
 
 

@@ -17,9 +17,9 @@ NOW = datetime.fromisoformat("2026-03-05T12:34:30+00:00")
 
 
 def add(store: Store, counts: Mapping[tuple[str, datetime], int]) -> None:
-    store.rollups.mark([("default", app, at) for app, at in counts], NOW)
+    store.rollups.mark_changed([("default", app, at) for app, at in counts], NOW)
     store.rollups.replace(
-        store.rollups.dirty(10_000),
+        store.rollups.changed(10_000),
         [
             Rollup(
                 key=RollupKey(

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 
 from rag_monitor.alerting.rules import default_rules
-from rag_monitor.server.context import Services
+from rag_monitor.server.services import Services
 from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.store import Store
 from rag_monitor.testing import ManualClock

@@ -39,7 +39,7 @@ def sink() -> Iterator[LogSink]:
 
 def _export(store: Store, clock: ManualClock, sink: LogSink, batch: int = 500) -> ScoreExport:
     options = ExportOptions(endpoint=sink.url, allow_private=True, settle_s=10, batch=batch)
-    return ScoreExport(store.fresh_scores, Roots(store.spans), clock, options)
+    return ScoreExport(store.score_export_feed, Roots(store.spans), clock, options)
 
 
 def _send(export: ScoreExport) -> int:
@@ -224,7 +224,7 @@ def test_as_spans_scores_hang_below_the_root_or_the_hosts_span_it_links_to(
     store: Store, clock: ManualClock, sink: LogSink, link: str, parent: str
 ) -> None:
     options = ExportOptions(endpoint=sink.url, allow_private=True, settle_s=0, form="spans")
-    export = ScoreExport(store.fresh_scores, Roots(store.spans), clock, options)
+    export = ScoreExport(store.score_export_feed, Roots(store.spans), clock, options)
     _send(export)
     clock.advance(1)
     _score(store, clock, "a" * 32, "faithfulness")

@@ -9,29 +9,29 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Any
 
 import pytest
 
-from rag_monitor.aggregation.memory import RollupMemory
+from rag_monitor.aggregation.rollup_cache import RollupCache
+from rag_monitor.alerting.dispatcher import Dispatcher
 from rag_monitor.alerting.engine import AlertEngine
+from rag_monitor.alerting.estimates import RuleEstimates
 from rag_monitor.alerting.options import DeliveryOptions
-from rag_monitor.alerting.outbox import Dispatcher
-from rag_monitor.alerting.sources import RollupEstimates
-from rag_monitor.config import WorkerOptions
+from rag_monitor.config.options import WorkerOptions
 from rag_monitor.domain.alert import Alert, AlertRule, AlertState, Notification, RuleKind
 from rag_monitor.domain.judgement import Aspect, Judgement, JudgeRequest, Verdict
-from rag_monitor.domain.stored import RetentionPolicy
+from rag_monitor.domain.stored import Lease, RetentionPolicy
 from rag_monitor.errors import LeaseLost
 from rag_monitor.evaluation.pipeline import Pipeline
 from rag_monitor.evaluation.plan import EvaluationPlan
 from rag_monitor.ingest.receiver import Receiver
 from rag_monitor.sampling.sampler import Sampler
+from rag_monitor.store.alerts import Alerts
 from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.store import Store
 from rag_monitor.testing import ManualClock, ScriptedJudge
 from rag_monitor.worker.jobs import Jobs
-from rag_monitor.worker.leadership import FencedAlerts, Leadership
+from rag_monitor.worker.leadership import Leadership
 from tests.db import database
 
 TICK_S = 15.0
@@ -61,11 +61,12 @@ class Recorder:
         self.sent.extend(batch)
 
 
-class Freezer(FencedAlerts):
+class Freezer:
     """Saves like any other, until it is told to hang right before."""
 
-    def __init__(self, rows: Any, leadership: Leadership) -> None:
-        super().__init__(rows, leadership)
+    def __init__(self, alerts: Alerts) -> None:
+        self._alerts = alerts
+        self.load = alerts.load
         self.saves: list[datetime] = []
         self.refused = 0
         self.frozen = threading.Event()
@@ -78,13 +79,19 @@ class Freezer(FencedAlerts):
     def thaw(self) -> None:
         self._thaw.set()
 
-    def save(self, changed: Sequence[Alert], notifications: Sequence[Notification] = ()) -> None:
+    def save(
+        self,
+        changed: Sequence[Alert],
+        notifications: Sequence[Notification] = (),
+        *,
+        lease: Lease | None = None,
+    ) -> None:
         if self._freeze:
             self._freeze = False
             self.frozen.set()
             assert self._thaw.wait(60)
         try:
-            super().save(changed, notifications)
+            self._alerts.save(changed, notifications, lease=lease)
         except LeaseLost:
             self.refused += 1
             raise
@@ -98,11 +105,11 @@ class Scheduler:
         self.store = Store.open(StoreOptions(url=url, auto_migrate=True), clock)
         self.store.writer.start()
         self.leadership = Leadership(self.store.leases, name, LEASE_S)
-        self.alerts = Freezer(self.store.alerts, self.leadership)
-        memory = RollupMemory(self.store.rollups)
+        self.alerts = Freezer(self.store.alerts)
+        memory = RollupCache(self.store.rollups)
         self.evaluated: list[datetime] = []
         engine = AlertEngine(
-            RollupEstimates(memory, self.store.traces),
+            RuleEstimates(memory, self.store.traces),
             self.store.rules,
             self.alerts,
             clock,
@@ -118,7 +125,7 @@ class Scheduler:
         judge = ScriptedJudge(_answer)
         self.jobs = Jobs(
             self.store,
-            Pipeline(EvaluationPlan(every=judge), Sampler(), clock),
+            Pipeline(EvaluationPlan(baseline=judge), Sampler(), clock),
             engine,
             self.dispatcher,
             clock,

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from rag_monitor import telemetry
+from rag_monitor.alerting.dispatcher import Dispatcher
 from rag_monitor.alerting.engine import AlertEngine
-from rag_monitor.alerting.outbox import Dispatcher
-from rag_monitor.alerting.sources import RollupEstimates
-from rag_monitor.config import WorkerOptions
+from rag_monitor.alerting.estimates import RuleEstimates
+from rag_monitor.config.options import WorkerOptions
 from rag_monitor.domain.alert import Alert, AlertState, Finding, Notification, Severity
 from rag_monitor.domain.judgement import Aspect, Judgement, JudgeRequest
 from rag_monitor.domain.score import ScoreStatus
@@ -50,13 +50,13 @@ class House:
     """Store, receiver and jobs on one manual clock."""
 
     def __init__(
-        self, url: str, judge: ScriptedJudge, lagging: ScriptedJudge | None = None
+        self, url: str, judge: ScriptedJudge, fallback: ScriptedJudge | None = None
     ) -> None:
         self.clock = ManualClock()
         self.store = Store.open(StoreOptions(url=url, auto_migrate=True), self.clock)
         self.store.writer.start()
         self.receiver = Receiver(self.store.writer, clock=self.clock)
-        self.estimates = RollupEstimates(self.store.rollups, self.store.traces)
+        self.estimates = RuleEstimates(self.store.rollups, self.store.traces)
         self.channel = Recorder()
         engine = AlertEngine(
             self.estimates,
@@ -69,7 +69,7 @@ class House:
         self.dispatcher = Dispatcher(self.store.outbox, {"recorder": self.channel}, self.clock)
         self.jobs = Jobs(
             self.store,
-            Pipeline(EvaluationPlan(every=judge, lagging=lagging), Sampler(), self.clock),
+            Pipeline(EvaluationPlan(baseline=judge, fallback=fallback), Sampler(), self.clock),
             engine,
             self.dispatcher,
             self.clock,
@@ -193,7 +193,7 @@ async def test_the_stand_in_takes_over_from_a_backlog_not_from_a_dead_worker(
     database_url: str, *, dead: bool
 ) -> None:
     full, quick = ScriptedJudge(), ScriptedJudge(name="embedded-lexical")
-    house = House(database_url, full, lagging=quick)
+    house = House(database_url, full, fallback=quick)
     try:
         await house.take(1)
         while await house.jobs.derive_due():

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
+from rag_monitor.alerting.dispatcher import Dispatcher
 from rag_monitor.alerting.engine import AlertEngine
-from rag_monitor.alerting.outbox import Dispatcher
-from rag_monitor.alerting.sources import RollupEstimates
-from rag_monitor.config import WorkerOptions
+from rag_monitor.alerting.estimates import RuleEstimates
+from rag_monitor.config.options import WorkerOptions
 from rag_monitor.domain.judgement import Judgement, JudgeRequest
-from rag_monitor.domain.stored import RetentionPolicy
+from rag_monitor.domain.stored import PendingTrace, RetentionPolicy
 from rag_monitor.errors import StoreUnavailable
 from rag_monitor.evaluation.pipeline import Pipeline
 from rag_monitor.evaluation.plan import EvaluationPlan
@@ -57,14 +57,14 @@ class Workplace:
         self.store = Store.open(StoreOptions(url=url, auto_migrate=True), self.clock)
         self.store.writer.start()
         engine = AlertEngine(
-            RollupEstimates(self.store.rollups, self.store.traces),
+            RuleEstimates(self.store.rollups, self.store.traces),
             self.store.rules,
             self.store.alerts,
             self.clock,
         )
         self.jobs = Jobs(
             self.store,
-            Pipeline(EvaluationPlan(every=judge), Sampler(), self.clock),
+            Pipeline(EvaluationPlan(baseline=judge), Sampler(), self.clock),
             engine,
             Dispatcher(self.store.outbox, {}, self.clock),
             self.clock,
@@ -82,7 +82,7 @@ def workplace(database_url: str) -> Iterator[Workplace]:
 
 
 async def _asked(place: Workplace) -> tuple[HeldJudge, asyncio.Task[int]]:
-    judge: Any = place.jobs._pipeline.plan.every
+    judge: Any = place.jobs._pipeline.plan.baseline
     task = asyncio.create_task(place.jobs.evaluate_due())
     await asyncio.wait_for(judge.asked.wait(), 20)
     return judge, task
@@ -91,7 +91,7 @@ async def _asked(place: Workplace) -> tuple[HeldJudge, asyncio.Task[int]]:
 async def test_a_worker_stopped_in_the_middle_gives_its_tasks_back(workplace: Workplace) -> None:
     await asyncio.to_thread(ingest, workplace.store, make_trace())
     schedule = Scheduler()
-    judge: Any = workplace.jobs._pipeline.plan.every
+    judge: Any = workplace.jobs._pipeline.plan.baseline
     schedule.every(0.05, "evaluate", workplace.jobs.evaluate_due, drain=True)
     schedule.start()
     await asyncio.wait_for(judge.asked.wait(), 20)
@@ -105,7 +105,7 @@ async def test_a_worker_stopped_in_the_middle_gives_its_tasks_back(workplace: Wo
 async def test_a_batch_in_hand_is_finished_within_the_drain_time(workplace: Workplace) -> None:
     await asyncio.to_thread(ingest, workplace.store, make_trace())
     schedule = Scheduler()
-    judge: Any = workplace.jobs._pipeline.plan.every
+    judge: Any = workplace.jobs._pipeline.plan.baseline
     schedule.every(0.05, "evaluate", workplace.jobs.evaluate_due, drain=True)
     schedule.start()
     await asyncio.wait_for(judge.asked.wait(), 20)
@@ -204,6 +204,43 @@ async def test_a_leader_rests_after_a_minute_that_was_dear_to_add_up(
     assert await workplace.jobs.roll_up() == 0
     workplace.clock.advance(1)
     assert await workplace.jobs.roll_up() == 1
+
+
+async def test_adding_up_rests_much_longer_while_traces_wait_to_be_assembled(
+    workplace: Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A backlog lies in few minutes: each time all of it that is assembled is read again."""
+    clock, jobs, facts = workplace.clock, workplace.jobs, workplace.store.rollups.facts
+
+    def slow(dirty: Any) -> Any:
+        clock.advance(5)
+        return facts(dirty)
+
+    async def fall_behind() -> None:
+        nothing = PendingTrace(
+            project="default", trace_id="x", received_at=clock.now(), blobs=(), version=1
+        )
+        pending = [nothing] * WorkerOptions().derive_batch
+        with monkeypatch.context() as patch:
+            patch.setattr(workplace.store.spans, "due", lambda now, limit: pending)
+            await jobs.derive_due()
+
+    monkeypatch.setattr(workplace.store.rollups, "facts", slow)
+    await asyncio.to_thread(ingest, workplace.store, make_trace())
+    await fall_behind()
+    clock.advance(60)
+    assert await jobs.roll_up() == 1
+    await asyncio.to_thread(ingest, workplace.store, make_trace(id="2"))
+
+    clock.advance(95)
+    assert await jobs.roll_up() == 0, "20 times as long at rest as at work"
+    clock.advance(5)
+    assert await jobs.roll_up() == 1
+    await asyncio.to_thread(ingest, workplace.store, make_trace(id="3"))
+    clock.advance(20)
+    assert await jobs.roll_up() == 0
+    await jobs.derive_due()
+    assert await jobs.roll_up() == 1, "once nothing waits, the rest is as short as ever"
 
 
 async def test_a_clock_set_ahead_for_a_moment_costs_no_data(workplace: Workplace) -> None:

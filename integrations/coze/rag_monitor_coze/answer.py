@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import rag_monitor as rm
-from rag_monitor.sdk.events import EventTrace, OpenStep, absorbing, knowledge_base_hit
+from rag_monitor.sdk.events import EventTrace, OpenStep, knowledge_base_hit, never_raise
 from rag_monitor_coze import messages
 
-_absorbing = absorbing("coze")
+_never_raise = never_raise("coze")
 _ENDS_BADLY: Final = ("failed", "requires_action", "required_action", "expired")
 _CANCELLED: Final = ("cancelled", "canceled")
 
@@ -50,7 +50,7 @@ class CozeAnswer:
         if self._error is not None:
             raise self._error
 
-    @_absorbing
+    @_never_raise
     def heard(self, event: str, data: Any) -> None:
         """Take one event of a stream: its name, and the parsed JSON of its data."""
         if not isinstance(data, Mapping):
@@ -66,7 +66,7 @@ class CozeAnswer:
         elif name == "error":
             self._error = CozeError(str(data.get("msg") or "error"), code=data.get("code"))
 
-    @_absorbing
+    @_never_raise
     def chat(self, data: Mapping[str, Any], status: str | None = None) -> None:
         """Take the state of the chat: conversation, tokens, failure."""
         status = status or str(data.get("status") or "")
@@ -84,10 +84,10 @@ class CozeAnswer:
             last = last if isinstance(last, Mapping) else {}
             self._error = CozeError(str(last.get("msg") or status), code=last.get("code"))
 
-    @_absorbing
-    def listed(self, found: Iterable[Mapping[str, Any]]) -> None:
+    @_never_raise
+    def listed(self, messages: Iterable[Mapping[str, Any]]) -> None:
         """Take the message list of a finished chat; it tells no durations."""
-        for message in found:
+        for message in messages:
             self._message(message, timed=False)
 
     def ends(self, error: BaseException | None = None) -> None:

@@ -112,14 +112,14 @@ class CozeClient:
             chat = self._wait(chat, timeout_s)
             answer.chat(chat)
             listed = _data_of(self._get("/v3/chat/message/list", chat))
-            found = [m for m in listed if isinstance(m, dict)] if isinstance(listed, list) else []
-            answer.listed(found)
+            items = [m for m in listed if isinstance(m, dict)] if isinstance(listed, list) else []
+            answer.listed(items)
             answer.raise_for_error()
         except BaseException as error:
             answer.ends(error)
             raise
         answer.ends()
-        return found
+        return items
 
     def close(self) -> None:
         """Close the HTTP client, unless it is yours."""
@@ -209,10 +209,10 @@ def _data_of(reply: httpx.Response) -> Any:
 
 def _not_coze(reply: httpx.Response) -> CozeError:
     """What to say of a reply that Coze's API never gives, such as a page."""
-    said = f"HTTP {reply.status_code}, {reply.headers.get('content-type') or 'no content type'}"
+    shown = f"HTTP {reply.status_code}, {reply.headers.get('content-type') or 'no content type'}"
     if reply.status_code >= 500:
-        return CozeError(f"{reply.url} failed ({said})")
+        return CozeError(f"{reply.url} failed ({shown})")
     return CozeError(
-        f"{reply.url} does not answer as Coze's API does ({said}); is base_url the API's address, "
+        f"{reply.url} does not answer as Coze's API does ({shown}); is base_url the API's address, "
         "such as https://api.coze.cn?"
     )

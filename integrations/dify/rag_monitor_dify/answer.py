@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import rag_monitor as rm
-from rag_monitor.sdk.events import EventTrace, OpenStep, absorbing, knowledge_base_hit
+from rag_monitor.sdk.events import EventTrace, OpenStep, knowledge_base_hit, never_raise
 from rag_monitor_dify.passages import from_node, from_resources
 
-_absorbing = absorbing("dify")
+_never_raise = never_raise("dify")
 _RETRIEVAL: Final = ("knowledge-retrieval", "dataset_retrieval")
 _PLUGINS: Final = ("tool", "agent", "http-request")
 _TEXT: Final = ("message", "agent_message")
@@ -44,15 +44,15 @@ class DifyAnswer:
         self._error: DifyError | None = None
         self._usage: OpenStep[Any] = self._trace.open(rm.generation())
 
-    @_absorbing
+    @_never_raise
     def heard(self, event: Mapping[str, Any]) -> None:
         """Take one event of a stream (the parsed JSON of one `data:` line)."""
         kind = event.get("event")
         data = event.get("data")
         if kind in _TEXT:
-            self._said(event.get("answer"))
+            self._add_text(event.get("answer"))
         elif kind == "text_chunk" and isinstance(data, Mapping):
-            self._said(data.get("text"))
+            self._add_text(data.get("text"))
         elif kind == "message_replace":
             self._replaced = str(event.get("answer") or "")
         elif kind == "message_end":
@@ -71,7 +71,7 @@ class DifyAnswer:
         if conversation:
             self._trace.live.set(session_id=conversation)
 
-    @_absorbing
+    @_never_raise
     def replied(self, reply: Mapping[str, Any]) -> None:
         """Take a whole blocking reply of a chat, completion or workflow app."""
         conversation = reply.get("conversation_id")
@@ -103,7 +103,7 @@ class DifyAnswer:
         if self._error is not None:
             raise self._error
 
-    def _said(self, text: Any) -> None:
+    def _add_text(self, text: Any) -> None:
         if not isinstance(text, str) or not text:
             return
         if self._text and text == "".join(self._text):

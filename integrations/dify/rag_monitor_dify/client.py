@@ -239,11 +239,11 @@ def _result(reply: httpx.Response) -> dict[str, Any]:
 
 def _not_dify(reply: httpx.Response) -> DifyError:
     """What to say of a reply that Dify's API never gives, such as the page of its own web site."""
-    said = f"HTTP {reply.status_code}, {reply.headers.get('content-type') or 'no content type'}"
+    shown = f"HTTP {reply.status_code}, {reply.headers.get('content-type') or 'no content type'}"
     if reply.status_code >= 500:
-        return DifyError(f"{reply.url} failed ({said})", status=reply.status_code)
+        return DifyError(f"{reply.url} failed ({shown})", status=reply.status_code)
     return DifyError(
-        f"{reply.url} does not answer as Dify's API does ({said}); is base_url the API's base, "
+        f"{reply.url} does not answer as Dify's API does ({shown}); is base_url the API's base, "
         "such as https://api.dify.ai/v1?",
         status=reply.status_code,
     )

@@ -10,9 +10,9 @@ _KEPT: Final = ("dataset_id", "document_id", "document_name", "data_source_type"
 
 def from_resources(resources: Sequence[Any]) -> list[dict[str, Any]]:
     """`retriever_resources` of a message, sorted by position."""
-    known = [r for r in resources if isinstance(r, Mapping)]
-    known.sort(key=lambda r: r["position"] if isinstance(r.get("position"), int) else 0)
-    return [_passage(r, r) for r in known]
+    objects = [r for r in resources if isinstance(r, Mapping)]
+    objects.sort(key=lambda r: r["position"] if isinstance(r.get("position"), int) else 0)
+    return [_passage(r, r) for r in objects]
 
 
 def from_node(results: Sequence[Any]) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from starlette.requests import Request
 
 import rag_monitor as rm
 from rag_monitor.sdk.asgi import App, Message, RagMonitorMiddleware, Receive, Send
-from rag_monitor.sdk.events import absorbing
+from rag_monitor.sdk.events import never_raise
 
 TRACE_HEADER: Final = "x-rag-monitor-trace-id"
 """Response header with the trace's id, for `rag_monitor.feedback` from the page."""
@@ -19,7 +19,7 @@ TRACE_HEADER: Final = "x-rag-monitor-trace-id"
 Identify = Callable[[Request], Mapping[str, Any]]
 """From the request (its body unread) to fields of `rag_monitor.current().set(...)`."""
 
-_absorbing = absorbing("fastapi")
+_never_raise = never_raise("fastapi")
 
 
 def instrument(
@@ -76,7 +76,7 @@ class _Identity:
 
         await self._app(scope, receive, send_with_id)
 
-    @_absorbing
+    @_never_raise
     def _say_who(self, scope: MutableMapping[str, Any]) -> None:
         if self._identify is not None:
             rm.current().set(**self._identify(Request(scope)))
@@ -111,6 +111,6 @@ class _Failures:
             raise
 
 
-@_absorbing
+@_never_raise
 def _broken_off(live: Any, error: Exception) -> None:
     live.fail(error)

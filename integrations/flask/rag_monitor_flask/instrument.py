@@ -8,7 +8,7 @@ from typing import Any, Final
 from flask import Flask, Request
 
 import rag_monitor as rm
-from rag_monitor.sdk.events import absorbing
+from rag_monitor.sdk.events import never_raise
 from rag_monitor.sdk.wsgi import RagMonitorMiddleware
 
 TRACE_HEADER: Final = "X-Rag-Monitor-Trace-Id"
@@ -18,7 +18,7 @@ Identify = Callable[[Request], Mapping[str, Any]]
 """From the request (its body unread) to fields of `rag_monitor.current().set(...)`."""
 App = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
-_absorbing = absorbing("flask")
+_never_raise = never_raise("flask")
 
 
 def instrument(
@@ -82,7 +82,7 @@ class _Identity:
 
         return self._app(environ, started)
 
-    @_absorbing
+    @_never_raise
     def _say_who(self, environ: dict[str, Any]) -> None:
         if self._identify is not None:
             rm.current().set(**self._identify(Request(environ)))

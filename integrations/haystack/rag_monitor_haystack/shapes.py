@@ -41,9 +41,9 @@ def answer_in(data: object) -> str | None:
     for group in groups:
         answers = group.get("answers")
         if isinstance(answers, Sequence) and answers:
-            found = getattr(answers[0], "data", None)
-            if isinstance(found, str):
-                return found
+            text = getattr(answers[0], "data", None)
+            if isinstance(text, str):
+                return text
     for group in reversed(groups):
         text = reply_in(group)
         if text is not None:

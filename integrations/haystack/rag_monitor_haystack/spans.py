@@ -10,10 +10,10 @@ from typing import Any, Final
 from haystack.tracing.tracer import Span
 
 import rag_monitor as rm
-from rag_monitor.sdk.events import EventTrace, OpenStep, absorbing
+from rag_monitor.sdk.events import EventTrace, OpenStep, never_raise
 from rag_monitor_haystack import shapes
 
-_absorbing = absorbing("haystack")
+_never_raise = never_raise("haystack")
 
 
 @dataclass(slots=True, eq=False)
@@ -71,7 +71,7 @@ class MonitorSpan(Span):
         """What the other tracer gives."""
         return self.inner.get_correlation_data_for_logs()
 
-    @_absorbing
+    @_never_raise
     def begins(self, name: str) -> None:
         """Open the step that this kind of component is."""
         if self.root is None:
@@ -88,7 +88,7 @@ class MonitorSpan(Span):
         elif self.kind == "pipeline" and name:
             self.step = trace.open(rm.workflow(name))
 
-    @_absorbing
+    @_never_raise
     def _took(self, value: Any) -> None:
         if not isinstance(value, Mapping):
             return
@@ -102,7 +102,7 @@ class MonitorSpan(Span):
             if self.root is not None and self.root.query is None:
                 self.root.query = self.step.step.query
 
-    @_absorbing
+    @_never_raise
     def ends(self, error: BaseException | None = None) -> None:
         """Close the step with what came out; a root also ends its trace."""
         if self.step is not None:

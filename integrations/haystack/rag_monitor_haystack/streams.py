@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from haystack.dataclasses import StreamingChunk
 
-from rag_monitor.sdk.events import absorbing
+from rag_monitor.sdk.events import never_raise
 from rag_monitor_haystack.spans import CURRENT
 
 C = TypeVar("C", bound=Callable[..., Any])
@@ -69,7 +69,7 @@ def _named_as(callback: object, watched: C) -> C:
     return watched
 
 
-@absorbing("haystack")
+@never_raise("haystack")
 def _piece(chunk: StreamingChunk) -> None:
     span = CURRENT.get()
     if span is None or span.root is None or not chunk.content:

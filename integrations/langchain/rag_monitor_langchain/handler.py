@@ -12,11 +12,11 @@ from langchain_core.messages import BaseMessage
 from langchain_core.outputs import LLMResult
 
 import rag_monitor as rm
-from rag_monitor.sdk.events import EventTrace, absorbing, knowledge_base_hit
+from rag_monitor.sdk.events import EventTrace, knowledge_base_hit, never_raise
 from rag_monitor_langchain import shapes
 from rag_monitor_langchain.runs import Generation, Root, Run, Runs
 
-_absorbing = absorbing("langchain")
+_never_raise = never_raise("langchain")
 _RERANKERS: Final = ("compress", "rerank")
 
 
@@ -55,7 +55,7 @@ class RagMonitorHandler(BaseCallbackHandler):
 
     # chains and graphs
 
-    @_absorbing
+    @_never_raise
     def on_chain_start(
         self,
         serialized: dict[str, Any] | None,
@@ -74,15 +74,15 @@ class RagMonitorHandler(BaseCallbackHandler):
         if parent is None:
             question = shapes.question_in(inputs, self._question)
             root = self._new_root(run_id, name, question, metadata, tags)
-            wanted = shapes.is_named(name)
+            is_step = shapes.is_named(name)
         else:
             root = parent.root
-            wanted = shapes.is_graph_node(name, tags, metadata) or name in self._workflows
+            is_step = shapes.is_graph_node(name, tags, metadata) or name in self._workflows
         run = self._runs.start(run_id, Run(root, inside_retriever=_inside(parent)))
-        if wanted:
+        if is_step:
             run.step = root.trace.open(rm.workflow(name))
 
-    @_absorbing
+    @_never_raise
     def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """It is done; for a streamed root only now are its inputs known."""
         run = self._runs.close(run_id)
@@ -91,7 +91,7 @@ class RagMonitorHandler(BaseCallbackHandler):
             run.root.trace.ask(question)
             self._runs.finish(run.root, shapes.answer_in(outputs, self._answer))
 
-    @_absorbing
+    @_never_raise
     def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """It raised, or its consumer left."""
         run = self._runs.close(run_id, error)
@@ -101,7 +101,7 @@ class RagMonitorHandler(BaseCallbackHandler):
 
     # models
 
-    @_absorbing
+    @_never_raise
     def on_chat_model_start(
         self,
         serialized: dict[str, Any] | None,
@@ -113,7 +113,7 @@ class RagMonitorHandler(BaseCallbackHandler):
         """A chat model is called."""
         self._model_starts(serialized, shapes.question_in(messages), run_id, **kwargs)
 
-    @_absorbing
+    @_never_raise
     def on_llm_start(
         self,
         serialized: dict[str, Any] | None,
@@ -125,7 +125,7 @@ class RagMonitorHandler(BaseCallbackHandler):
         """A completion model is called."""
         self._model_starts(serialized, prompts[-1] if prompts else None, run_id, **kwargs)
 
-    @_absorbing
+    @_never_raise
     def on_llm_new_token(
         self, token: str | list[Any], *, chunk: Any = None, run_id: UUID, **kwargs: Any
     ) -> None:
@@ -137,7 +137,7 @@ class RagMonitorHandler(BaseCallbackHandler):
         if run.generation.first_token_ns is not None:
             run.step.step.first_token()
 
-    @_absorbing
+    @_never_raise
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
         """A model has spoken."""
         run = self._runs.get(run_id)
@@ -154,7 +154,7 @@ class RagMonitorHandler(BaseCallbackHandler):
         if run.root.run_id == run_id:
             self._runs.finish(run.root, text)
 
-    @_absorbing
+    @_never_raise
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """A model failed; a chain around it may still recover."""
         run = self._runs.close(run_id, error)
@@ -165,7 +165,7 @@ class RagMonitorHandler(BaseCallbackHandler):
 
     # retrievers
 
-    @_absorbing
+    @_never_raise
     def on_retriever_start(
         self,
         serialized: dict[str, Any] | None,
@@ -190,7 +190,7 @@ class RagMonitorHandler(BaseCallbackHandler):
             reranked = any(word in name.lower() for word in _RERANKERS)
             run.step = root.trace.open(rm.retrieval(base, query=query, reranked=reranked))
 
-    @_absorbing
+    @_never_raise
     def on_retriever_end(
         self, documents: Sequence[Document], *, run_id: UUID, **kwargs: Any
     ) -> None:
@@ -204,14 +204,14 @@ class RagMonitorHandler(BaseCallbackHandler):
                 step.items = len(documents)
             self._runs.close(run_id)
 
-    @_absorbing
+    @_never_raise
     def on_retriever_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """The retriever failed."""
         self._runs.close(run_id, error)
 
     # tools
 
-    @_absorbing
+    @_never_raise
     def on_tool_start(
         self,
         serialized: dict[str, Any] | None,
@@ -229,7 +229,7 @@ class RagMonitorHandler(BaseCallbackHandler):
         run = self._runs.start(run_id, Run(root, inside_retriever=_inside(parent)))
         run.step = root.trace.open(rm.plugin(name))
 
-    @_absorbing
+    @_never_raise
     def on_tool_end(self, output: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """The tool answered; a tool message may carry a failure the graph went on from."""
         run = self._runs.get(run_id)
@@ -240,7 +240,7 @@ class RagMonitorHandler(BaseCallbackHandler):
                 run.step.step.items = len(output)
             self._runs.close(run_id)
 
-    @_absorbing
+    @_never_raise
     def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """The tool failed."""
         self._runs.close(run_id, error)
@@ -276,7 +276,7 @@ class RagMonitorHandler(BaseCallbackHandler):
         **extra: Any,
     ) -> None:
         metadata = metadata or {}
-        model = shapes.asked_model(metadata, extra.get("invocation_params") or {})
+        model = shapes.requested_model(metadata, extra.get("invocation_params") or {})
         parent = self._runs.get(parent_run_id)
         if parent is None:
             name = str(extra.get("name") or _class_name(serialized) or "model")

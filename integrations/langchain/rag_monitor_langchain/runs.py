@@ -56,13 +56,13 @@ class Root:
 
         A model that rewrites the question streams too; its tokens are not the answer's.
         """
-        told = [g for g in self.generations if g.text or g.parts]
+        speaking = [g for g in self.generations if g.text or g.parts]
         if answer:
-            for generation in reversed(told):
+            for generation in reversed(speaking):
                 text = generation.text.strip()
                 if text and (text in answer or answer.strip() in text):
                     return generation
-        return told[-1] if told else None
+        return speaking[-1] if speaking else None
 
     def end(self, answer: str | None, error: BaseException | None = None) -> None:
         """Close the trace with what the root gave, else with what the model said."""

@@ -45,9 +45,9 @@ def question_in(inputs: object, key: str | None = None) -> str | None:
         to_messages = getattr(inputs, "to_messages", None)
         return _last_human(to_messages()) if callable(to_messages) else None
     for name in (key,) if key else _QUESTION_KEYS:
-        found = question_in(inputs.get(name))
-        if found:
-            return found
+        question = question_in(inputs.get(name))
+        if question:
+            return question
     return None
 
 
@@ -61,9 +61,9 @@ def answer_in(outputs: object, key: str | None = None) -> str | None:
         return answer_in(outputs[-1])
     if isinstance(outputs, Mapping):
         for name in (key,) if key else _ANSWER_KEYS:
-            found = answer_in(outputs.get(name))
-            if found is not None:
-                return found
+            answer = answer_in(outputs.get(name))
+            if answer is not None:
+                return answer
     return None
 
 
@@ -84,9 +84,9 @@ def _last_human(messages: Sequence[Any]) -> str | None:
         elif isinstance(message, list):
             return _last_human(message)
         else:
-            found = _pair_or_dict(message)
-            if found is not None:
-                return found
+            text = _pair_or_dict(message)
+            if text is not None:
+                return text
     return None
 
 
@@ -124,17 +124,17 @@ def model_of(result: LLMResult) -> str | None:
     """The model that answered, when the provider says so."""
     metadata = getattr(getattr(_first(result), "message", None), "response_metadata", None) or {}
     output = result.llm_output or {}
-    found = metadata.get("model_name") or metadata.get("model") or output.get("model_name")
-    return found if isinstance(found, str) else None
+    name = metadata.get("model_name") or metadata.get("model") or output.get("model_name")
+    return name if isinstance(name, str) else None
 
 
-def asked_model(metadata: Mapping[str, Any], parameters: Mapping[str, Any]) -> str | None:
+def requested_model(metadata: Mapping[str, Any], parameters: Mapping[str, Any]) -> str | None:
     """The model a run asked for."""
     for source, key in ((metadata, "ls_model_name"), (parameters, "model_name"),
                         (parameters, "model"), (parameters, "_type")):  # fmt: skip
-        found = source.get(key)
-        if isinstance(found, str) and found:
-            return found
+        name = source.get(key)
+        if isinstance(name, str) and name:
+            return name
     return None
 
 

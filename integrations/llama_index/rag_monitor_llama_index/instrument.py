@@ -82,7 +82,7 @@ class RagMonitorEventHandler(BaseEventHandler):
 
     def handle(self, event: BaseEvent, **kwargs: Any) -> None:
         """Something happened inside a method."""
-        self._recorder.told(event)
+        self._recorder.on_event(event)
 
 
 _LOCK: Final = threading.Lock()

@@ -18,7 +18,7 @@ from llama_index.core.tools import BaseTool
 from llama_index.core.workflow import Workflow
 
 import rag_monitor as rm
-from rag_monitor.sdk.events import EventTrace, absorbing, knowledge_base_hit
+from rag_monitor.sdk.events import EventTrace, knowledge_base_hit, never_raise
 from rag_monitor_llama_index import shapes
 from rag_monitor_llama_index.runs import Root, Span
 from rag_monitor_llama_index.streams import DRIVING, ending, watch, watch_async
@@ -33,7 +33,7 @@ _MODEL_BEGINS: Final = (llm_events.LLMCompletionStartEvent, llm_events.LLMChatSt
 _MODEL_SPEAKS: Final = (llm_events.LLMCompletionInProgressEvent, llm_events.LLMChatInProgressEvent)
 _MODEL_ENDS: Final = (llm_events.LLMCompletionEndEvent, llm_events.LLMChatEndEvent)
 
-_absorbing = absorbing("llama_index")
+_never_raise = never_raise("llama_index")
 
 
 class Recorder:
@@ -49,7 +49,7 @@ class Recorder:
         self._speaking: dict[str, Root] = {}
         """Traces by the span of a model call that is not over."""
 
-    @_absorbing
+    @_never_raise
     def begins(
         self,
         span_id: str,
@@ -122,7 +122,7 @@ class Recorder:
             workflow = given if isinstance(given, str) else type(instance).__name__
             span.root.steps[span_id] = trace.open(rm.workflow(workflow))
 
-    @_absorbing
+    @_never_raise
     def returns(self, span_id: str, result: Any) -> None:
         """A method returned."""
         span = self._spans.pop(span_id, None)
@@ -163,7 +163,7 @@ class Recorder:
             self._spans.pop(span_id, None)
         root.end(error=error)
 
-    @_absorbing
+    @_never_raise
     def raises(self, span_id: str, error: BaseException | None) -> None:
         """A method raised."""
         span = self._spans.pop(span_id, None)
@@ -175,13 +175,13 @@ class Recorder:
         if span.is_root:
             span.root.end(error=failure)
 
-    @_absorbing
-    def told(self, event: BaseEvent) -> None:
+    @_never_raise
+    def on_event(self, event: BaseEvent) -> None:
         """Something happened inside a method."""
         span_id = event.span_id or ""
         if isinstance(event, _MODEL_SPEAKS):
             step = self._speaking[span_id].steps.get(span_id) if span_id in self._speaking else None
-            if step is not None and (event.response.delta or shapes.said(event.response)):
+            if step is not None and (event.response.delta or shapes.response_text(event.response)):
                 step.step.first_token()
         elif isinstance(event, _MODEL_BEGINS):
             self._model_begins(span_id, event)
@@ -203,7 +203,7 @@ class Recorder:
         root = self._speaking.pop(span_id, None)
         step = root.steps.get(span_id) if root is not None else None
         if root is not None and step is not None:
-            step.step.text = shapes.said(event.response) or None
+            step.step.text = shapes.response_text(event.response) or None
             step.step.usage(*shapes.usage_in(event.response))
             root.close(span_id)
 

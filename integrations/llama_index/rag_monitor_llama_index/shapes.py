@@ -52,14 +52,14 @@ def _stopped_with(result: object) -> str | None:
     if not isinstance(result, Mapping | Event):
         return text_of(result)
     for name in _ANSWERS:
-        found = _get(result, name)
-        text = text_of(found)
+        value = _get(result, name)
+        text = text_of(value)
         if text:
             return text
     return None
 
 
-def said(response: Any) -> str:
+def response_text(response: Any) -> str:
     """What a model said in a completion or chat response; empty when it called tools only."""
     message = getattr(response, "message", None)
     text = message.content if message is not None else getattr(response, "text", "")
@@ -68,8 +68,8 @@ def said(response: Any) -> str:
 
 def model_in(model_dict: Mapping[str, Any]) -> str | None:
     """The name of the model, else of its class."""
-    found = model_dict.get("model") or model_dict.get("model_name") or model_dict.get("class_name")
-    return found if isinstance(found, str) else None
+    name = model_dict.get("model") or model_dict.get("model_name") or model_dict.get("class_name")
+    return name if isinstance(name, str) else None
 
 
 def usage_in(response: Any) -> tuple[int | None, int | None]:

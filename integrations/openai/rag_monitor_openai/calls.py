@@ -8,9 +8,9 @@ from typing import Any
 from openai import AsyncStream, Stream
 
 import rag_monitor as rm
-from rag_monitor.sdk.events import EventTrace, absorbing, when_closed
+from rag_monitor.sdk.events import EventTrace, never_raise, when_closed
 
-_absorbing = absorbing("openai")
+_never_raise = never_raise("openai")
 _TEXT_EVENTS = ("response.output_text.delta", "response.refusal.delta")
 
 
@@ -29,13 +29,13 @@ class Call:
         self._parts: list[str] = []
         self._done = False
 
-    @_absorbing
+    @_never_raise
     def replied(self, reply: Any) -> None:
         """A complete reply: a chat completion or a response."""
         text = getattr(reply, "output_text", None)
         choices = getattr(reply, "choices", None)
         if text is None and choices:
-            text = _said(getattr(choices[0], "message", None))
+            text = _content_or_refusal(getattr(choices[0], "message", None))
         for item in getattr(reply, "output", None) or () if text == "" else ():
             for part in getattr(item, "content", None) or ():
                 text = text or getattr(part, "refusal", None)
@@ -43,13 +43,13 @@ class Call:
             self._open.step.text = text
         self._describe(reply)
 
-    @_absorbing
+    @_never_raise
     def heard(self, piece: Any) -> None:
         """One streamed event: a chat completion chunk or a response event."""
         delta = getattr(piece, "delta", None)  # responses: response.output_text.delta
         choices = getattr(piece, "choices", None)
         if choices:
-            delta = _said(getattr(choices[0], "delta", None))
+            delta = _content_or_refusal(getattr(choices[0], "delta", None))
         elif getattr(piece, "type", _TEXT_EVENTS[0]) not in _TEXT_EVENTS:
             delta = None
         if isinstance(delta, str) and delta:
@@ -57,7 +57,7 @@ class Call:
             self._parts.append(delta)
         self._describe(getattr(piece, "response", None) or piece)
 
-    @_absorbing
+    @_never_raise
     def ends(self, error: BaseException | None = None) -> None:
         """The reply is complete, or will never be. Only the first call counts."""
         if self._done:
@@ -79,12 +79,12 @@ class Call:
             )
 
 
-def _said(message: Any) -> Any:
+def _content_or_refusal(message: Any) -> Any:
     """What a message or a part of one says, be it that the model declines."""
     return getattr(message, "content", None) or getattr(message, "refusal", None)
 
 
-@_absorbing
+@_never_raise
 def watch_reply(call: Call, reply: Any) -> None:
     """End the call with its reply, or when the reply's stream has been read.
 

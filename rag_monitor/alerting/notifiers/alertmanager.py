@@ -8,8 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from rag_monitor.alerting.messages import alerts_url, compose, plain, sentence_of
-from rag_monitor.alerting.notifiers.channel import HttpChannel
-from rag_monitor.alerting.notifiers.transport import HttpOptions, encode, post
+from rag_monitor.alerting.notifiers.transport import HttpChannel, HttpOptions, encode, post
 from rag_monitor.domain.alert import Notification
 from rag_monitor.errors import ConfigurationError
 
@@ -40,8 +39,9 @@ class AlertmanagerNotifier(HttpChannel[AlertmanagerOptions]):
         super().__init__(options, language=language, public_url=public_url, timezone=timezone)
         if options.valid_for_s <= 0:
             raise ConfigurationError(
-                f"valid_for_s: must be above 0, not {options.valid_for_s:g}: every alert would be "
-                "over when it arrives"
+                "valid_for_s: must be above 0, not {valid_for_s:g}: every alert would be over "
+                "when it arrives",
+                valid_for_s=options.valid_for_s,
             )
         base = options.url.rstrip("/")
         self._url = base if base.endswith(_PATH) else base + _PATH

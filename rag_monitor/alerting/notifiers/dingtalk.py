@@ -11,9 +11,8 @@ from typing import Final
 from urllib.parse import urlencode
 
 from rag_monitor.alerting.messages import compose
-from rag_monitor.alerting.notifiers.channel import HttpChannel
 from rag_monitor.alerting.notifiers.robot import RobotOptions, as_markdown, check_code, titled
-from rag_monitor.alerting.notifiers.transport import encode, post
+from rag_monitor.alerting.notifiers.transport import HttpChannel, encode, post
 from rag_monitor.domain.alert import Notification
 
 _MAX_BYTES: Final = 18_000

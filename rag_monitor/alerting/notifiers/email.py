@@ -59,7 +59,9 @@ class EmailNotifier:
             raise ConfigurationError("recipients: name at least one address")
         for address in (options.sender, *options.recipients):
             if "@" not in address or not address.isprintable() or " " in address:
-                raise ConfigurationError(f"recipients, sender: {address!r} is no mail address")
+                raise ConfigurationError(
+                    "recipients, sender: {address!r} is no mail address", address=address
+                )
         if options.password and options.security == "none":
             raise ConfigurationError("security: a password is only sent over starttls or tls")
         self._options = options
@@ -73,11 +75,15 @@ class EmailNotifier:
         try:
             refused = self._transmit(mail)
         except smtplib.SMTPResponseException as error:
-            said = error.smtp_error
-            text = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
-            raise DeliveryError(f"SMTP {error.smtp_code}: {plain(text, 200)}") from error
+            reply = error.smtp_error
+            text = reply.decode("utf-8", "replace") if isinstance(reply, bytes) else str(reply)
+            raise DeliveryError(
+                "SMTP {code}: {reason}", code=error.smtp_code, reason=plain(text, 200)
+            ) from error
         except (OSError, smtplib.SMTPException) as error:
-            raise DeliveryError(f"{type(error).__name__}: {plain(str(error), 200)}") from error
+            raise DeliveryError(
+                "{kind}: {reason}", kind=type(error).__name__, reason=plain(str(error), 200)
+            ) from error
         if refused:
             # The others have it; sending again would only repeat it to them.
             _log.warning("the mail server refused %s", ", ".join(sorted(refused)))

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from rag_monitor.alerting.messages import Message, compose
-from rag_monitor.alerting.notifiers.channel import HttpChannel
 from rag_monitor.alerting.notifiers.markup import cut_bytes, inert
 from rag_monitor.alerting.notifiers.robot import RobotOptions, check_code, titled
-from rag_monitor.alerting.notifiers.transport import encode, post
+from rag_monitor.alerting.notifiers.transport import HttpChannel, encode, post
 from rag_monitor.domain.alert import Notification
 
 _BUSY: Final = frozenset({9499, 11232})

@@ -13,9 +13,15 @@ class DeliveryError(NotificationError):
     """The channel did not take the message."""
 
     def __init__(
-        self, message: str, *, retry_after_s: float | None = None, permanent: bool = False
+        self,
+        text: str,
+        /,
+        *,
+        retry_after_s: float | None = None,
+        permanent: bool = False,
+        **params: object,
     ) -> None:
-        super().__init__(message)
+        super().__init__(text, **params)
         self.retry_after_s = retry_after_s
         """The channel asked to be left alone for so long."""
         self.permanent = permanent

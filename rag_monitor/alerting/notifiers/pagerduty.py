@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from rag_monitor.alerting.messages import compose, plain, sentence_of
-from rag_monitor.alerting.notifiers.channel import HttpChannel
 from rag_monitor.alerting.notifiers.notifier import DeliveryError
 from rag_monitor.alerting.notifiers.transport import (
+    HttpChannel,
     HttpOptions,
     decode,
     encode,
@@ -41,7 +41,7 @@ class PagerDutyNotifier(HttpChannel[PagerDutyOptions]):
         for notification in batch:
             reply = post(self._options, encode(self._event(notification)))
             if decode(reply).get("status") != "success":
-                raise DeliveryError(f"PagerDuty did not say success: {excerpt(reply)}")
+                raise DeliveryError("PagerDuty did not say success: {reply}", reply=excerpt(reply))
 
     def _event(self, notification: Notification) -> dict[str, Any]:
         alert, finding = notification.alert, notification.alert.finding

@@ -22,6 +22,7 @@ from rag_monitor.alerting.notifiers.slack import SlackNotifier, SlackOptions
 from rag_monitor.alerting.notifiers.webhook import WebhookNotifier, WebhookOptions
 from rag_monitor.alerting.notifiers.wecom import WeComNotifier, WeComOptions
 from rag_monitor.errors import ConfigurationError, OutboundRefused
+from rag_monitor.field_values import wrong_value
 from rag_monitor.spelling import did_you_mean
 
 
@@ -77,16 +78,28 @@ def build(
     kind = values.pop("kind", None)
     entry = _KINDS.get(str(kind))
     if entry is None:
-        raise ConfigurationError(f"{where}.kind: must be one of {', '.join(KINDS)}, not {kind!r}")
+        raise ConfigurationError(
+            "{where}.kind: must be one of {kinds}, not {kind!r}",
+            where=where,
+            kinds=", ".join(KINDS),
+            kind=kind,
+        )
     spoken = values.pop("language", language)
     if spoken not in ("en", "zh"):
-        raise ConfigurationError(f"{where}.language: must be en or zh, not {spoken!r}")
-    known = [item.name for item in fields(entry.options)]
+        raise ConfigurationError(
+            "{where}.language: must be en or zh, not {language!r}", where=where, language=spoken
+        )
+    options_of_kind = [item.name for item in fields(entry.options)]
     for name in values:
-        if name not in known:
+        if name not in options_of_kind:
+            meant = did_you_mean(name, options_of_kind)
             raise ConfigurationError(
-                f"{where}.{name}: a {kind} channel has no such option{did_you_mean(name, known)}; "
-                f"it takes {', '.join((*known, 'language'))}"
+                "{where}.{name}: a {kind} channel has no such option{meant}; it takes {names}",
+                where=where,
+                name=name,
+                kind=kind,
+                meant=meant,
+                names=", ".join((*options_of_kind, "language")),
             )
     try:
         options = TypeAdapter(entry.options).validate_python(values)
@@ -94,12 +107,13 @@ def build(
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "options"
-        wrong = 'must be a list, such as ["…"]' if first["type"] == "tuple_type" else first["msg"]
-        raise ConfigurationError(f"{where}.{place}: {wrong}") from None
+        raise ConfigurationError(
+            "{where}.{place}: {reason}", where=where, place=place, reason=wrong_value(first)
+        ) from None
     except ConfigurationError as error:
-        raise ConfigurationError(f"{where}: {error}") from None
+        raise ConfigurationError("{where}: {reason}", where=where, reason=error) from None
     except OutboundRefused as error:
-        raise ConfigurationError(f"{where}.url: {error}") from None
+        raise ConfigurationError("{where}.url: {reason}", where=where, reason=error) from None
 
 
 def build_all(

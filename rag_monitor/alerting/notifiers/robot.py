@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from rag_monitor.alerting.messages import Message, plain
-from rag_monitor.alerting.notifiers.channel import SignedOptions
 from rag_monitor.alerting.notifiers.markup import inert, markdown
 from rag_monitor.alerting.notifiers.notifier import DeliveryError
-from rag_monitor.alerting.notifiers.transport import decode
+from rag_monitor.alerting.notifiers.transport import SignedOptions, decode
+from rag_monitor.i18n import msgid
 from rag_monitor.outbound.connection import Reply
 
 RATE_LIMIT_REST_S: Final = 60.0
 """Robots count messages by the minute."""
 _KEYWORD_MISSING: Final = re.compile(r"key ?words?|关键词", re.IGNORECASE)
-_KEYWORD_HINT: Final = '; set keyword = "…" of this channel to one of the robot\'s keywords'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +63,15 @@ def check_code(
     if code == 0 and not isinstance(code, bool):
         return
     reason = str(next((content[key] for key in text_keys if content.get(key)), "no reason given"))
-    hint = _KEYWORD_HINT if _KEYWORD_MISSING.search(reason) else ""
+    text = msgid("the robot refused with code {code}: {reason}")
+    if _KEYWORD_MISSING.search(reason):
+        text = msgid(
+            "the robot refused with code {code}: {reason}; "
+            'set keyword = "…" of this channel to one of the robot\'s keywords'
+        )
     raise DeliveryError(
-        f"the robot refused with code {plain(repr(code), 40)}: {plain(reason, 200)}{hint}",
+        text,
+        code=plain(repr(code), 40),
+        reason=plain(reason, 200),
         retry_after_s=RATE_LIMIT_REST_S if code in busy else None,
     )

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from rag_monitor.alerting.messages import Item, compose, plain
-from rag_monitor.alerting.notifiers.channel import HttpChannel
 from rag_monitor.alerting.notifiers.markup import inert
 from rag_monitor.alerting.notifiers.notifier import DeliveryError
 from rag_monitor.alerting.notifiers.transport import (
+    HttpChannel,
     HttpOptions,
     encode,
     excerpt,
@@ -36,9 +36,9 @@ class SlackNotifier(HttpChannel[SlackOptions]):
     def send(self, batch: Sequence[Notification]) -> None:
         """Post the batch; raises DeliveryError unless Slack took it."""
         reply = post(self._options, encode(self._payload(batch)))
-        said = reply.body.strip()
-        if said != b"ok" and b'"ok":true' not in said.replace(b" ", b""):
-            raise DeliveryError(f"Slack did not say ok: {excerpt(reply)}")
+        answer = reply.body.strip()
+        if answer != b"ok" and b'"ok":true' not in answer.replace(b" ", b""):
+            raise DeliveryError("Slack did not say ok: {reply}", reply=excerpt(reply))
 
     def _payload(self, batch: Sequence[Notification]) -> dict[str, Any]:
         message = compose(batch, self._language, self._public_url, zone=self._zone)

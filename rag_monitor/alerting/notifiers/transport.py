@@ -1,14 +1,16 @@
-"""What all HTTP channels share: where they may go, and how an answer becomes an error."""
+"""What all channels that post over HTTP share: options, where they may go, answers as errors."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
+from zoneinfo import ZoneInfo
 
 from rag_monitor.alerting.messages import plain
 from rag_monitor.alerting.notifiers.notifier import DeliveryError
+from rag_monitor.domain.clock import Clock, SystemClock
 from rag_monitor.errors import ConfigurationError, OutboundRefused
 from rag_monitor.outbound import retry
 from rag_monitor.outbound.connection import Reply
@@ -67,7 +69,9 @@ def post(
     if 200 <= reply.status < 300:
         return reply
     raise DeliveryError(
-        f"HTTP {reply.status}: {excerpt(reply)}",
+        "HTTP {status}: {reply}",
+        status=reply.status,
+        reply=excerpt(reply),
         retry_after_s=retry_after(reply),
         permanent=reply.status in _UNACCEPTABLE,
     )
@@ -87,9 +91,9 @@ def decode(reply: Reply) -> dict[str, Any]:
     try:
         content = json.loads(reply.body)
     except ValueError:
-        raise DeliveryError(f"the answer is no JSON: {excerpt(reply)}") from None
+        raise DeliveryError("the answer is no JSON: {reply}", reply=excerpt(reply)) from None
     if not isinstance(content, dict):
-        raise DeliveryError(f"the answer is no JSON object: {excerpt(reply)}")
+        raise DeliveryError("the answer is no JSON object: {reply}", reply=excerpt(reply))
     return content
 
 
@@ -113,7 +117,46 @@ def check_options(options: HttpOptions) -> None:
     """
     if not 0 < options.timeout_s <= _LONGEST_S:
         raise ConfigurationError(
-            f"timeout_s: must be above 0 and at most {_LONGEST_S:g} seconds, not "
-            f"{options.timeout_s:g}"
+            "timeout_s: must be above 0 and at most {longest:g} seconds, not {timeout_s:g}",
+            longest=_LONGEST_S,
+            timeout_s=options.timeout_s,
         )
     check_url(options.url, options.policy)
+
+
+OptionsT = TypeVar("OptionsT", bound=HttpOptions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignedOptions(HttpOptions):
+    """With a secret shared with the receiver; without one, messages are not signed."""
+
+    secret: str = field(default="", repr=False)
+
+
+class HttpChannel(Generic[OptionsT]):
+    """Options that were checked, a language, and where links begin.
+
+    Args:
+        options: Checked here: an address inside the network is refused unless it is allowed.
+        language: Of the messages.
+        public_url: Where links in messages begin; None: no links.
+        timezone: IANA name; times of messages are told in it.
+        clock: Dates signatures.
+    """
+
+    def __init__(
+        self,
+        options: OptionsT,
+        *,
+        language: str = "en",
+        public_url: str | None = None,
+        timezone: str = "UTC",
+        clock: Clock | None = None,
+    ) -> None:
+        check_options(options)
+        self._options = options
+        self._language = language
+        self._public_url = public_url
+        self._zone = ZoneInfo(timezone)
+        self._clock = clock or SystemClock()

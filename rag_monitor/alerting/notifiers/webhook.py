@@ -15,9 +15,8 @@ from datetime import datetime
 from typing import Any
 
 from rag_monitor.alerting.messages import compose, summary_of, trace_url
-from rag_monitor.alerting.notifiers.channel import HttpChannel, SignedOptions
 from rag_monitor.alerting.notifiers.notifier import DeliveryError
-from rag_monitor.alerting.notifiers.transport import encode, post
+from rag_monitor.alerting.notifiers.transport import HttpChannel, SignedOptions, encode, post
 from rag_monitor.domain.alert import Notification
 
 

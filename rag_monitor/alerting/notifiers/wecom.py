@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from rag_monitor.alerting.messages import compose
-from rag_monitor.alerting.notifiers.channel import HttpChannel
 from rag_monitor.alerting.notifiers.robot import as_markdown, check_code
-from rag_monitor.alerting.notifiers.transport import HttpOptions, encode, post
+from rag_monitor.alerting.notifiers.transport import HttpChannel, HttpOptions, encode, post
 from rag_monitor.domain.alert import Notification
 
 _MAX_BYTES: Final = 4096

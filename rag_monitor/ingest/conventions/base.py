@@ -1,15 +1,52 @@
-"""What every wire convention can be asked about one span."""
+"""What every wire convention can be asked about one span, and the parts that spans play."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
-from typing import ClassVar
+from enum import StrEnum
+from typing import ClassVar, Final
 
 from rag_monitor.domain.span import Span
 from rag_monitor.domain.trace import RetrievedDocument
-from rag_monitor.ingest.conventions.roles import Role
 from rag_monitor.ingest.passages import Place, documents_in, ranking_in
+
+
+class Role(StrEnum):
+    """The part a span plays in answering a question."""
+
+    RETRIEVER = "retriever"
+    RERANKER = "reranker"
+    LLM = "llm"
+    TOOL = "tool"
+    EMBEDDING = "embedding"
+    WORKFLOW = "workflow"
+    AGENT = "agent"
+    CHAIN = "chain"
+    CREATE_AGENT = "create_agent"
+    EVALUATOR = "evaluator"
+    GUARDRAIL = "guardrail"
+    PROMPT = "prompt"
+    ASIDE = "aside"
+    """Something else that is no request: an event, a parser, a routing decision."""
+    OTHER = "other"
+    """Nobody says what."""
+
+
+REQUEST_ROLES: Final = frozenset({Role.WORKFLOW, Role.AGENT, Role.CHAIN, Role.OTHER})
+"""Spans whose input may be the question and whose output may be the answer."""
+NOT_ANSWERING: Final = frozenset(
+    {
+        Role.RETRIEVER,
+        Role.RERANKER,
+        Role.EMBEDDING,
+        Role.EVALUATOR,
+        Role.GUARDRAIL,
+        Role.PROMPT,
+        Role.ASIDE,
+    }
+)
+"""What runs below one of them helps it, and answers nobody."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +57,7 @@ class Call:
     input_tokens: int | None = None
     """Cached tokens included."""
     output_tokens: int | None = None
-    asked: tuple[str, ...] = ()
+    user_messages: tuple[str, ...] = ()
     """What the user said, in order."""
     output: str | None = None
     system: str | None = None
@@ -33,7 +70,7 @@ class Call:
     @property
     def question(self) -> str | None:
         """The last user message."""
-        return self.asked[-1] if self.asked else None
+        return self.user_messages[-1] if self.user_messages else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +105,21 @@ class Failure:
 
 
 class Convention:
-    """A way of naming things on spans. Every answer may be None: not said here."""
+    """A way of naming things on spans. Every answer may be None: not said here.
+
+    A convention of one product is a class like this, in a file of its own:
+
+        >>> class Acme(Convention):
+        ...     name = "acme"
+        ...     namespaces = frozenset({"acme"})
+        ...
+        ...     def query(self, span):
+        ...         return text_of(span.attributes, "acme.query")
+        >>> span = Span(trace_id="7" * 32, span_id="1" * 16, parent_span_id=None, name="search",
+        ...             start_ns=1, end_ns=2, attributes={"acme.query": "warranty"})
+        >>> Acme().speaks(span, {"acme"}), Acme().query(span), Acme().answer(span)
+        (True, 'warranty', None)
+    """
 
     name: ClassVar[str] = ""
     namespaces: ClassVar[frozenset[str]] = frozenset()

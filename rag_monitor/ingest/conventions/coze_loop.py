@@ -7,8 +7,15 @@ from typing import ClassVar, Final
 from rag_monitor import semconv
 from rag_monitor.domain.span import Span
 from rag_monitor.ingest.content import answer_in, question_in, reply_of, request_of
-from rag_monitor.ingest.conventions.base import Call, Convention, Failure, Identity, Tool, text_of
-from rag_monitor.ingest.conventions.roles import Role
+from rag_monitor.ingest.conventions.base import (
+    Call,
+    Convention,
+    Failure,
+    Identity,
+    Role,
+    Tool,
+    text_of,
+)
 from rag_monitor.ingest.passages import base_in
 from rag_monitor.ingest.values import first, unwrapped, whole
 
@@ -74,14 +81,14 @@ class CozeLoop(Convention):
     def call(self, span: Span) -> Call | None:
         """A span of type `model`; its name and tokens are `gen_ai.*`."""
         attributes = span.attributes
-        asked, system = request_of(attributes.get(_INPUT))
-        said = attributes.get(_STREAM)
+        user_messages, system = request_of(attributes.get(_INPUT))
+        stream = attributes.get(_STREAM)
         first_ns = _first_token_ns(span)
         return Call(
-            asked=asked,
+            user_messages=user_messages,
             output=reply_of(attributes.get(_OUTPUT)),
             system=system,
-            streamed=said if isinstance(said, bool) else True if first_ns is not None else None,
+            streamed=stream if isinstance(stream, bool) else True if first_ns is not None else None,
             first_token_ns=first_ns,
         )
 

@@ -8,15 +8,22 @@ from typing import Any, ClassVar, Final
 from rag_monitor import semconv
 from rag_monitor.domain.span import Span
 from rag_monitor.ingest.content import plain_text, question_in
-from rag_monitor.ingest.conventions.base import Call, Convention, Failure, Identity, Tool, text_of
-from rag_monitor.ingest.conventions.roles import Role
+from rag_monitor.ingest.conventions.base import (
+    Call,
+    Convention,
+    Failure,
+    Identity,
+    Role,
+    Tool,
+    text_of,
+)
 from rag_monitor.ingest.conventions.span_messages import returned, sent
-from rag_monitor.ingest.messages import asked_in, instructed_in, reply_in, text_in
+from rag_monitor.ingest.messages import instructed_in, reply_in, text_in, user_messages_in
 from rag_monitor.ingest.values import (
     first,
     flag,
-    known,
     present,
+    present_name,
     real,
     structured,
     unwrapped,
@@ -121,8 +128,8 @@ class GenAI(Convention):
 
     def given(self, span: Span) -> object:
         """The last user message."""
-        asked = asked_in(sent(span))
-        return asked[-1] if asked else None
+        user_messages = user_messages_in(sent(span))
+        return user_messages[-1] if user_messages else None
 
     def returned(self, span: Span) -> object:
         """`gen_ai.retrieval.documents`."""
@@ -130,13 +137,13 @@ class GenAI(Convention):
 
     def question(self, span: Span) -> str | None:
         """The last user message. Of a chain it may be JSON of its arguments, as LangChain's is."""
-        asked = asked_in(sent(span))
-        return question_in(asked[-1]) if asked else None
+        user_messages = user_messages_in(sent(span))
+        return question_in(user_messages[-1]) if user_messages else None
 
     def agents_question(self, span: Span) -> str | None:
         """The last user message, as it is."""
-        asked = asked_in(sent(span))
-        return asked[-1] if asked else None
+        user_messages = user_messages_in(sent(span))
+        return user_messages[-1] if user_messages else None
 
     def answer(self, span: Span) -> str | None:
         """The answer among the messages of the output; of a chain it may be JSON of its state."""
@@ -152,27 +159,27 @@ class GenAI(Convention):
 
     def knowledge_base(self, span: Span) -> str | None:
         """`gen_ai.data_source.id`."""
-        return known(span.attributes.get(semconv.GEN_AI_DATA_SOURCE_ID))
+        return present_name(span.attributes.get(semconv.GEN_AI_DATA_SOURCE_ID))
 
     def call(self, span: Span) -> Call | None:
         """Model, tokens, messages and time to the first chunk."""
         attributes = span.attributes
         messages = sent(span)
-        asked = asked_in(messages)
+        user_messages = user_messages_in(messages)
         return Call(
-            model=known(attributes.get(semconv.GEN_AI_RESPONSE_MODEL))
-            or known(attributes.get(semconv.GEN_AI_REQUEST_MODEL)),
+            model=present_name(attributes.get(semconv.GEN_AI_RESPONSE_MODEL))
+            or present_name(attributes.get(semconv.GEN_AI_REQUEST_MODEL)),
             input_tokens=tokens(
                 attributes, semconv.GEN_AI_INPUT_TOKENS, semconv.GEN_AI_PROMPT_TOKENS_OLD
             ),
             output_tokens=tokens(
                 attributes, semconv.GEN_AI_OUTPUT_TOKENS, semconv.GEN_AI_COMPLETION_TOKENS_OLD
             ),
-            asked=asked,
+            user_messages=user_messages,
             output=reply_in(returned(span)),
             system=instructed_in(messages)
             or text_in(unwrapped(attributes.get(semconv.GEN_AI_SYSTEM_INSTRUCTIONS))),
-            context=prompt_context(attributes, asked[-1] if asked else None),
+            context=prompt_context(attributes, user_messages[-1] if user_messages else None),
             streamed=self.streamed(span),
             first_token_ns=first_token_ns(span),
             response_id=text_of(attributes, semconv.GEN_AI_RESPONSE_ID),
@@ -184,10 +191,10 @@ class GenAI(Convention):
         The conventions have the attribute only where it is true, but many frameworks stream without
         it: silence means no only where the sender is known to speak.
         """
-        said = [flag(span.attributes.get(name)) for name in semconv.STREAM_FLAGS]
-        if True in said or semconv.GEN_AI_CLIENT_WAIT in span.attributes:
+        flags = [flag(span.attributes.get(name)) for name in semconv.STREAM_FLAGS]
+        if True in flags or semconv.GEN_AI_CLIENT_WAIT in span.attributes:
             return True
-        return False if False in said or span.scope in _SAYS_WHEN_STREAMING else None
+        return False if False in flags or span.scope in _SAYS_WHEN_STREAMING else None
 
     def tool(self, span: Span) -> Tool | None:
         """`gen_ai.tool.*`."""
@@ -323,5 +330,5 @@ def _parts(span: Span, name: str) -> Iterator[Mapping[str, Any]]:
 
 
 def _event(span: Span, name: str, key: str) -> object:
-    found = (event.attributes.get(key) for event in span.events if event.name == name)
-    return next((value for value in found if value), None)
+    values = (event.attributes.get(key) for event in span.events if event.name == name)
+    return next((value for value in values if value), None)

@@ -9,10 +9,25 @@ from typing import ClassVar, Final
 from rag_monitor import semconv
 from rag_monitor.domain.span import Span
 from rag_monitor.ingest.content import answer_in, question_in, reply_of, request_of
-from rag_monitor.ingest.conventions.base import Call, Convention, Failure, Identity, Tool, text_of
-from rag_monitor.ingest.conventions.roles import Role
+from rag_monitor.ingest.conventions.base import (
+    Call,
+    Convention,
+    Failure,
+    Identity,
+    Role,
+    Tool,
+    text_of,
+)
 from rag_monitor.ingest.passages import base_in
-from rag_monitor.ingest.values import first, known, members, present, structured, unwrapped, whole
+from rag_monitor.ingest.values import (
+    first,
+    members,
+    present,
+    present_name,
+    structured,
+    unwrapped,
+    whole,
+)
 
 _ROLES: Final = {
     "generation": Role.LLM,
@@ -76,12 +91,12 @@ class Langfuse(Convention):
         attributes = span.attributes
         usage = members(attributes.get(semconv.LF_USAGE))
         first_ns = _moment_ns(attributes.get(semconv.LF_COMPLETION_START))
-        asked, system = request_of(attributes.get(semconv.LF_INPUT))
+        user_messages, system = request_of(attributes.get(semconv.LF_INPUT))
         return Call(
-            model=known(attributes.get(semconv.LF_MODEL)),
+            model=present_name(attributes.get(semconv.LF_MODEL)),
             input_tokens=_input_tokens(usage),
             output_tokens=whole(usage.get("output", usage.get("completion_tokens"))),
-            asked=asked,
+            user_messages=user_messages,
             output=reply_of(attributes.get(semconv.LF_OUTPUT)),
             system=system,
             streamed=True if first_ns is not None else None,

@@ -9,11 +9,18 @@ from typing import Any, ClassVar, Final
 from rag_monitor import semconv
 from rag_monitor.domain.span import Span
 from rag_monitor.ingest.content import answer_in, question_in, reply_of, request_of
-from rag_monitor.ingest.conventions.base import Call, Convention, Identity, Tool, text_of
-from rag_monitor.ingest.conventions.roles import Role
+from rag_monitor.ingest.conventions.base import Call, Convention, Identity, Role, Tool, text_of
 from rag_monitor.ingest.messages import text_in
 from rag_monitor.ingest.passages import base_in
-from rag_monitor.ingest.values import first, known, members, present, structured, unwrapped, whole
+from rag_monitor.ingest.values import (
+    first,
+    members,
+    present,
+    present_name,
+    structured,
+    unwrapped,
+    whole,
+)
 
 _TYPE: Final = "mlflow.spanType"
 _INPUTS: Final = "mlflow.spanInputs"
@@ -87,17 +94,17 @@ class MLflow(Convention):
         """A span of type `LLM` or `CHAT_MODEL`."""
         attributes = span.attributes
         sent = attributes.get(_INPUTS)
-        asked, system = request_of(sent)
+        user_messages, system = request_of(sent)
         usage = members(attributes.get(_USAGE))
         tokens = any(event.name == _TOKEN_EVENT for event in span.events)
         return Call(
             model=first(
-                known(structured(attributes.get(_MODEL))),
-                known(members(sent).get("model")),
+                present_name(structured(attributes.get(_MODEL))),
+                present_name(members(sent).get("model")),
             ),
             input_tokens=whole(usage.get("input_tokens")),
             output_tokens=whole(usage.get("output_tokens")),
-            asked=asked,
+            user_messages=user_messages,
             output=self._streamed_text(span) or reply_of(self.returned(span)),
             system=system,
             streamed=True if tokens or _streamed(span) else None,
@@ -153,8 +160,8 @@ def _first_chunk_ns(span: Span) -> int | None:
 def _joined(pieces: list[Any]) -> str | None:
     """The pieces as one text; None where one is of a shape that nobody knows."""
     texts = [_piece(structured(piece)) for piece in pieces]
-    known_texts = [text for text in texts if text is not None]
-    return present("".join(known_texts)) if len(known_texts) == len(texts) else None
+    present_texts = [text for text in texts if text is not None]
+    return present("".join(present_texts)) if len(present_texts) == len(texts) else None
 
 
 def _piece(piece: object) -> str | None:

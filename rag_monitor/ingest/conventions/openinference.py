@@ -11,20 +11,27 @@ from rag_monitor import semconv
 from rag_monitor.domain.span import Span
 from rag_monitor.domain.trace import RetrievedDocument
 from rag_monitor.ingest.content import answer_in, question_in, reply_of, request_of
-from rag_monitor.ingest.conventions.base import Call, Convention, Identity, Tool, text_of
+from rag_monitor.ingest.conventions.base import Call, Convention, Identity, Role, Tool, text_of
 from rag_monitor.ingest.conventions.genai import first_token_ns
-from rag_monitor.ingest.conventions.roles import Role
 from rag_monitor.ingest.documents import indexed, ranked
 from rag_monitor.ingest.messages import (
     Message,
     Speaker,
-    asked_in,
     instructed_in,
     messages_in,
     reply_in,
+    user_messages_in,
 )
 from rag_monitor.ingest.passages import Place, base_in, documents_in, ranking_in
-from rag_monitor.ingest.values import first, known, members, present, structured, unwrapped, whole
+from rag_monitor.ingest.values import (
+    first,
+    members,
+    present,
+    present_name,
+    structured,
+    unwrapped,
+    whole,
+)
 
 _DOCUMENT: Final = "document"
 _MESSAGE: Final = "message."
@@ -53,6 +60,7 @@ class OpenInference(Convention):
     """`openinference.span.kind` and its flattened lists."""
 
     name: ClassVar[str] = "openinference"
+    namespaces: ClassVar[frozenset[str]] = frozenset({"retrieval", "reranker"})
     marks: ClassVar[frozenset[str]] = frozenset({semconv.OI_SPAN_KIND, semconv.GEN_AI_SPAN_KIND})
 
     def role(self, span: Span) -> Role | None:
@@ -64,6 +72,12 @@ class OpenInference(Convention):
         role = _ROLES.get(str(kind).upper(), Role.OTHER)
         return Role.ASIDE if role is Role.LLM and _PREPARES in span.name else role
 
+    def likely_role(self, span: Span) -> Role | None:
+        """A step that holds passages and answers nothing has looked for them."""
+        held = any(key.startswith(semconv.OI_DOCUMENT) for key in span.attributes)
+        steps = held and span.parent_span_id is not None and self.answer(span) is None
+        return Role.RETRIEVER if steps else None
+
     def given(self, span: Span) -> object:
         """`input.value`."""
         return span.attributes.get(semconv.OI_INPUT)
@@ -74,8 +88,8 @@ class OpenInference(Convention):
 
     def question(self, span: Span) -> str | None:
         """`input.value`; a crew that is given nothing is asked what its last task says."""
-        asked = question_in(self.given(span), lone=not span.parent_span_id)
-        return asked or _task(span.attributes.get(semconv.OI_CREW_TASKS))
+        question = question_in(self.given(span), lone=not span.parent_span_id)
+        return question or _task(span.attributes.get(semconv.OI_CREW_TASKS))
 
     def answer(self, span: Span) -> str | None:
         """`output.value`."""
@@ -92,27 +106,25 @@ class OpenInference(Convention):
         """The lists of passages; ids that they lack are in `output.value`, matched by position."""
         attributes = span.attributes
         items = _items(attributes, semconv.OI_RERANKED) or _items(attributes, semconv.OI_DOCUMENTS)
-        found, whole_list = documents_in(items), documents_in(self.returned(span))
-        if found is None:
-            if whole_list is not None:
-                return whole_list
-            return documents_in(attributes.get(semconv.OI_DOCUMENT))
+        listed, whole_list = documents_in(items), documents_in(self.returned(span))
+        if not listed:
+            return whole_list or _single(attributes) or (whole_list if listed is None else listed)
         if whole_list is not None and isinstance(items, list) and len(whole_list) == len(items):
-            found = ranked(
+            listed = ranked(
                 replace(own, id=other.id) if other.id and _lacks_id(item) else own
-                for item, own, other in zip(items, found, whole_list, strict=True)
+                for item, own, other in zip(items, listed, whole_list, strict=True)
             )
-        return found
+        return listed
 
     def candidates(self, span: Span) -> tuple[RetrievedDocument, ...] | None:
         """`reranker.input_documents`, else in `input.value`."""
-        found = documents_in(_items(span.attributes, semconv.OI_RERANKER_INPUT))
-        return documents_in(self.given(span)) if found is None else found
+        listed = documents_in(_items(span.attributes, semconv.OI_RERANKER_INPUT))
+        return documents_in(self.given(span)) if listed is None else listed
 
     def ranking(self, span: Span) -> tuple[Place, ...] | None:
         """Of the reranked list, else of `output.value`."""
-        found = ranking_in(_items(span.attributes, semconv.OI_RERANKED))
-        return ranking_in(self.returned(span)) if found is None else found
+        places = ranking_in(_items(span.attributes, semconv.OI_RERANKED))
+        return ranking_in(self.returned(span)) if places is None else places
 
     def knowledge_base(self, span: Span) -> str | None:
         """A name in the span's metadata."""
@@ -128,7 +140,7 @@ class OpenInference(Convention):
         return Call(
             model=first(
                 *(
-                    known(attributes.get(name))
+                    present_name(attributes.get(name))
                     for name in (
                         semconv.OI_RESPONSE_MODEL,
                         semconv.OI_MODEL,
@@ -138,7 +150,7 @@ class OpenInference(Convention):
             ),
             input_tokens=whole(attributes.get(semconv.OI_PROMPT_TOKENS)),
             output_tokens=whole(attributes.get(semconv.OI_COMPLETION_TOKENS)),
-            asked=asked_in(sent) or request_of(self.given(span))[0],
+            user_messages=user_messages_in(sent) or request_of(self.given(span))[0],
             output=_reply(returned, self.returned(span)),
             system=instructed_in(sent),
             streamed=True if first_ns is not None else None,
@@ -181,6 +193,14 @@ def _items(attributes: Mapping[str, object], prefix: str) -> object:
     return structured(attributes.get(prefix))
 
 
+def _single(attributes: Mapping[str, object]) -> tuple[RetrievedDocument, ...] | None:
+    """What stands under the name for a single passage: it, its fields, or a list after all."""
+    prefix = f"{semconv.OI_DOCUMENT}."
+    fields = {k.removeprefix(prefix): v for k, v in attributes.items() if k.startswith(prefix)}
+    written = structured(attributes.get(semconv.OI_DOCUMENT)) or fields
+    return documents_in([written] if written and isinstance(written, Mapping) else written)
+
+
 def _lacks_id(item: object) -> bool:
     """Whether a flattened passage was sent without an id, as LangChain's are."""
     return (
@@ -216,8 +236,8 @@ def _task(value: object) -> str | None:
     """The description of the last task of a crew, unless it is a template yet to be filled."""
     tasks = structured(value)
     last = members(tasks[-1]) if isinstance(tasks, list) and tasks else {}
-    found = question_in(last.get("description"))
-    return None if found is None or _TEMPLATE.search(found) else found
+    question = question_in(last.get("description"))
+    return None if question is None or _TEMPLATE.search(question) else question
 
 
 def _reply(returned: Sequence[Message], raw: object) -> str | None:

@@ -11,12 +11,11 @@ from rag_monitor import semconv
 from rag_monitor.domain.span import Span
 from rag_monitor.domain.trace import RetrievedDocument
 from rag_monitor.ingest.content import answer_in, question_in, reply_of
-from rag_monitor.ingest.conventions.base import Call, Convention, Identity, Tool, text_of
+from rag_monitor.ingest.conventions.base import Call, Convention, Identity, Role, Tool, text_of
 from rag_monitor.ingest.conventions.genai import GenAI
-from rag_monitor.ingest.conventions.roles import Role
 from rag_monitor.ingest.documents import ranked
 from rag_monitor.ingest.passages import base_in, document_of, documents_in
-from rag_monitor.ingest.values import first, known, members, present, unwrapped
+from rag_monitor.ingest.values import first, members, present, present_name, unwrapped
 
 _SPAN_KIND: Final = "traceloop.span.kind"
 _ENTITY_NAME: Final = "traceloop.entity.name"
@@ -108,14 +107,14 @@ class OpenLLMetry(Convention):
         return first(
             present(self._genai.given(span)),
             question_in(span.attributes.get(_ENTITY_INPUT)),
-            known(span.attributes.get(semconv.GEN_AI_QUERY_TEXT)),
+            present_name(span.attributes.get(semconv.GEN_AI_QUERY_TEXT)),
         )
 
     def documents(self, span: Span) -> tuple[RetrievedDocument, ...] | None:
         """The output, else one event per hit, in rank order."""
-        found = documents_in(self.returned(span))
-        if found is not None:
-            return found
+        documents = documents_in(self.returned(span))
+        if documents is not None:
+            return documents
         events = [event for event in span.events if event.name in _EVENT_PREFIX]
         if not events:
             return () if span.attributes.get("db.vector.query.result_count") == 0 else None
@@ -125,7 +124,7 @@ class OpenLLMetry(Convention):
         """The collection of a vector database, or a name among the association properties."""
         for key, value in span.attributes.items():
             if key.startswith("db.") and key.endswith(_COLLECTION_SUFFIXES):
-                return known(value)
+                return present_name(value)
         return base_in(associations(span))
 
     def call(self, span: Span) -> Call | None:
@@ -134,7 +133,7 @@ class OpenLLMetry(Convention):
         if call is None:
             return None
         streamed = True if call.first_token_ns is not None else call.streamed
-        model = call.model or known(associations(span).get("ls_model_name"))
+        model = call.model or present_name(associations(span).get("ls_model_name"))
         output = call.output or reply_of(unframed(self.returned(span)))
         return replace(call, model=model, streamed=streamed, output=output)
 
@@ -164,11 +163,11 @@ class OpenLLMetry(Convention):
 
     def identity(self, span: Span) -> Identity | None:
         """Association properties."""
-        found = associations(span)
+        properties = associations(span)
         return Identity(
             session_id=text_of(span.attributes, semconv.GEN_AI_CONVERSATION_ID)
-            or text_of(found, *_SESSION_KEYS),
-            user_id=text_of(found, "user_id") or text_of(span.attributes, semconv.GEN_AI_USER),
+            or text_of(properties, *_SESSION_KEYS),
+            user_id=text_of(properties, "user_id") or text_of(span.attributes, semconv.GEN_AI_USER),
         )
 
 
@@ -180,8 +179,8 @@ def associations(span: Span) -> dict[str, object]:
 
 def unframed(value: object) -> object:
     """`outputs` of a LangChain run output; other values as they are."""
-    found = members(value)
-    return found.get("outputs", value)
+    fields = members(value)
+    return fields.get("outputs", value)
 
 
 def _hit(attributes: Mapping[str, object], prefix: str) -> RetrievedDocument:
@@ -199,8 +198,8 @@ def _role_of_task(span: Span) -> Role | None:
     if _RETRIEVER_NAME.search(name):
         return Role.RETRIEVER
     given = str(attributes.get(_ENTITY_INPUT) or "")
-    found = str(attributes.get(_ENTITY_OUTPUT) or "").lstrip()
-    if 'query_bundle"' not in given or not found.startswith("["):
+    output = str(attributes.get(_ENTITY_OUTPUT) or "").lstrip()
+    if 'query_bundle"' not in given or not output.startswith("["):
         return None
     return Role.RERANKER if '"nodes"' in given else Role.RETRIEVER
 

@@ -10,14 +10,15 @@ from dataclasses import fields, replace
 from typing import Final, TypeVar
 
 from rag_monitor.domain.span import Span
-from rag_monitor.ingest.conventions.base import Call, Convention, Identity
+from rag_monitor.ingest.conventions.base import Call, Convention, Identity, Role
 from rag_monitor.ingest.conventions.coze_loop import CozeLoop
 from rag_monitor.ingest.conventions.genai import GenAI
+from rag_monitor.ingest.conventions.haystack import Haystack
 from rag_monitor.ingest.conventions.langfuse import Langfuse
+from rag_monitor.ingest.conventions.langsmith import LangSmith
 from rag_monitor.ingest.conventions.mlflow import MLflow
 from rag_monitor.ingest.conventions.openinference import OpenInference
 from rag_monitor.ingest.conventions.openllmetry import OpenLLMetry
-from rag_monitor.ingest.conventions.roles import Role
 from rag_monitor.ingest.conventions.spring_ai import SpringAI
 from rag_monitor.ingest.conventions.vercel_ai import VercelAI
 
@@ -28,6 +29,8 @@ CONVENTIONS: Final[Sequence[Convention]] = (
     MLflow(),
     CozeLoop(),
     SpringAI(),
+    LangSmith(),
+    Haystack(),
     OpenLLMetry(),
     GenAI(),
 )
@@ -59,16 +62,16 @@ def speakers(span: Span) -> list[Convention]:
 def ask(span: Span, question: Callable[[Convention], T | None]) -> T | None:
     """The first answer any of the span's conventions has."""
     for convention in speakers(span):
-        found = question(convention)
-        if found is not None:
-            return found
+        answer = question(convention)
+        if answer is not None:
+            return answer
     return None
 
 
 def call_of(span: Span) -> Call:
     """The model call, each fact from the first convention that states it."""
-    found = (convention.call(span) for convention in speakers(span))
-    return merge_calls([call for call in found if call is not None] or [Call()])
+    calls = (convention.call(span) for convention in speakers(span))
+    return merge_calls([call for call in calls if call is not None] or [Call()])
 
 
 def merge_calls(calls: Sequence[Call]) -> Call:
@@ -94,13 +97,13 @@ _NAMES: Final = {kind: tuple(field.name for field in fields(kind)) for kind in (
 
 
 def _merged(values: Sequence[D]) -> D:
-    found = values[0]
+    merged = values[0]
     for other in values[1:]:
         missing = {
             name: value
-            for name in _NAMES[type(found)]
-            if getattr(found, name) in _NOTHING and (value := getattr(other, name)) not in _NOTHING
+            for name in _NAMES[type(merged)]
+            if getattr(merged, name) in _NOTHING and (value := getattr(other, name)) not in _NOTHING
         }
         if missing:
-            found = replace(found, **missing)
-    return found
+            merged = replace(merged, **missing)
+    return merged

@@ -17,10 +17,10 @@ from rag_monitor.ingest.documents import indexed
 from rag_monitor.ingest.messages import (
     Message,
     Speaker,
-    asked_in,
     message_of,
     messages_in,
     reply_in,
+    user_messages_in,
 )
 from rag_monitor.ingest.values import members, present, structured, whole
 
@@ -39,7 +39,7 @@ _SPEAKERS: Final = {
 
 def sent(span: Span) -> Sequence[Message]:
     """What the model or agent was sent."""
-    return _first(_sent(span), lambda messages: bool(asked_in(messages)))
+    return _first(_sent(span), lambda messages: bool(user_messages_in(messages)))
 
 
 def returned(span: Span) -> Sequence[Message]:
@@ -51,12 +51,12 @@ def _first(
     places: Iterator[Sequence[Message]], says: Callable[[Sequence[Message]], bool]
 ) -> Sequence[Message]:
     """The first place that says what is looked for, else the first with any message."""
-    found: Sequence[Message] = ()
+    first: Sequence[Message] = ()
     for messages in places:
         if says(messages):
             return messages
-        found = found or messages
-    return found
+        first = first or messages
+    return first
 
 
 def _sent(span: Span) -> Iterator[Sequence[Message]]:
@@ -110,13 +110,13 @@ def _values(span: Span, name: str) -> Iterator[object]:
 
 def _message_events(span: Span) -> list[tuple[str, Mapping[str, object]]]:
     """Name and fields of each message that is an event of its own, or one of a list of such."""
-    found = [(event.name, event.attributes) for event in span.events if event.name in _SPEAKERS]
+    events = [(event.name, event.attributes) for event in span.events if event.name in _SPEAKERS]
     listed = structured(span.attributes.get(semconv.GEN_AI_LISTED_EVENTS))
     for item in listed if isinstance(listed, list) else []:
         name = item.get(semconv.EVENT_NAME) if isinstance(item, Mapping) else None
         if name in _SPEAKERS:
-            found.append((str(name), item))
-    return found
+            events.append((str(name), item))
+    return events
 
 
 def _event_message(name: str, fields: Mapping[str, object]) -> Message:

@@ -13,16 +13,15 @@ from typing import ClassVar, Final
 from rag_monitor.domain.span import Span
 from rag_monitor.domain.trace import RetrievedDocument
 from rag_monitor.ingest.content import answer_in, question_in, request_of
-from rag_monitor.ingest.conventions.base import Call, Convention, Identity, Tool, text_of
+from rag_monitor.ingest.conventions.base import Call, Convention, Identity, Role, Tool, text_of
 from rag_monitor.ingest.conventions.genai import tokens
-from rag_monitor.ingest.conventions.roles import Role
 from rag_monitor.ingest.documents import ranked
 from rag_monitor.ingest.passages import document_of
 from rag_monitor.ingest.values import (
     first,
-    known,
     members,
     present,
+    present_name,
     real,
     structured,
     unwrapped,
@@ -91,10 +90,10 @@ class VercelAI(Convention):
 
     def answer(self, span: Span) -> str | None:
         """The text of the reply, or the object it is: its JSON is what was asked for."""
-        found = span.attributes
+        attributes = span.attributes
         return first(
-            *(answer_in(found.get(name)) for name in _TEXTS),
-            *(present(found.get(name)) for name in _OBJECTS),
+            *(answer_in(attributes.get(name)) for name in _TEXTS),
+            *(present(attributes.get(name)) for name in _OBJECTS),
         )
 
     def documents(self, span: Span) -> tuple[RetrievedDocument, ...] | None:
@@ -103,24 +102,24 @@ class VercelAI(Convention):
         documents = span.attributes.get(_DOCUMENTS)
         if not isinstance(ranking, list) or not isinstance(documents, list):
             return None
-        found = []
+        ranked_documents = []
         for entry in map(members, ranking):
             place = whole(entry.get("index"))
             if place is not None and place < len(documents):
                 document = _passage(documents[place])
-                found.append(replace(document, score=real(entry.get("relevanceScore"))))
-        return ranked(found)
+                ranked_documents.append(replace(document, score=real(entry.get("relevanceScore"))))
+        return ranked(ranked_documents)
 
     def call(self, span: Span) -> Call | None:
         """A `doGenerate` or `doStream`."""
         attributes = span.attributes
-        asked, system = request_of(attributes.get(_MESSAGES))
+        user_messages, system = request_of(attributes.get(_MESSAGES))
         streamed = str(attributes.get(_OPERATION)).endswith(".doStream")
         return Call(
-            model=first(*(known(attributes.get(name)) for name in _MODELS)),
+            model=first(*(present_name(attributes.get(name)) for name in _MODELS)),
             input_tokens=tokens(attributes, *_INPUT_TOKENS),
             output_tokens=tokens(attributes, *_OUTPUT_TOKENS),
-            asked=asked,
+            user_messages=user_messages,
             output=self.answer(span),
             system=system,
             streamed=streamed,
@@ -143,11 +142,11 @@ class VercelAI(Convention):
 
     def identity(self, span: Span) -> Identity | None:
         """Metadata (in version 7 the runtime context) under the names that its users agree on."""
-        found = _metadata(span.attributes)
-        tags = found.get("tags")
+        metadata = _metadata(span.attributes)
+        tags = metadata.get("tags")
         return Identity(
-            session_id=text_of(found, *_SESSIONS),
-            user_id=text_of(found, *_USERS),
+            session_id=text_of(metadata, *_SESSIONS),
+            user_id=text_of(metadata, *_USERS),
             tags=tuple(str(tag) for tag in tags) if isinstance(tags, list) else (),
         )
 
@@ -169,7 +168,7 @@ def _first_chunk_ns(span: Span) -> int | None:
 
 
 def _metadata(attributes: Mapping[str, object]) -> dict[str, object]:
-    found: dict[str, object] = {}
+    metadata: dict[str, object] = {}
     for prefix in (_CONTEXT_PREFIX, _METADATA_PREFIX):
-        found |= {k[len(prefix) :]: v for k, v in attributes.items() if k.startswith(prefix)}
-    return found
+        metadata |= {k[len(prefix) :]: v for k, v in attributes.items() if k.startswith(prefix)}
+    return metadata

@@ -29,7 +29,7 @@ class Support:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Conclusion:
     """What a detector says of one trace."""
 
     statements: tuple[Support, ...]
@@ -38,11 +38,11 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PreparedInput:
     """One trace, ready to be run."""
 
     encodings: list[Any]
-    conclude: Callable[[Sequence[Numbers]], Found]
+    conclude: Callable[[Sequence[Numbers]], Conclusion]
     """From the numbers of each encoding, in order."""
     coverage: float = 1.0
     """Share of passages and answer that is read."""
@@ -51,7 +51,7 @@ class Asked:
 class Asker(Protocol):
     """Makes inputs of traces."""
 
-    def ask(self, request: JudgeRequest, statements: Sequence[Statement]) -> Asked:
+    def ask(self, request: JudgeRequest, statements: Sequence[Statement]) -> PreparedInput:
         """The inputs for one trace that has passages and an answer."""
         ...
 
@@ -78,7 +78,7 @@ class PairAsker:
         self._texts = texts
         self._max_windows = max_windows
 
-    def ask(self, request: JudgeRequest, statements: Sequence[Statement]) -> Asked:
+    def ask(self, request: JudgeRequest, statements: Sequence[Statement]) -> PreparedInput:
         """The inputs for one trace that has passages and an answer.
 
         The answer as a whole is read only where all passages share one window: of several none
@@ -87,11 +87,11 @@ class PairAsker:
         form, texts = self._form, self._texts
         question = question_of(request, form, texts)
         passages = [texts.plain(clean(text)) for text in request.contexts or ()]
-        said = [texts.plain(clean(statement.text)) for statement in statements]
-        claims = [_Claim(texts.cut(text, form.max_tokens // 2)) for text in said]
+        plain_texts = [texts.plain(clean(statement.text)) for statement in statements]
+        claims = [_Claim(texts.cut(text, form.max_tokens // 2)) for text in plain_texts]
         longest = max((claim.text for claim in claims), key=texts.count, default="")
         windows = windows_of(passages, texts, room(form, texts, longest, question))
-        lost = 1 - sum(len(claim.text) for claim in claims) / max(1, sum(map(len, said)))
+        lost = 1 - sum(len(claim.text) for claim in claims) / max(1, sum(map(len, plain_texts)))
         whole = texts.plain(clean(request.answer))
         read_whole = form.whole and len(windows) == 1 and self._fits(windows[0], whole, question)
         if read_whole and Aspect.SUPPORT not in request.aspects:
@@ -106,13 +106,13 @@ class PairAsker:
                 encodings.append(fitted(form, texts, windows[number], claim.text, question))
                 read.add(number)
 
-        def conclude(numbers: Sequence[Numbers]) -> Found:
-            found = [self._best(claim, numbers) for claim in claims]
-            return Found(
-                statements=tuple(found[:count]), whole=found[count] if read_whole else None
+        def conclude(numbers: Sequence[Numbers]) -> Conclusion:
+            supports = [self._best(claim, numbers) for claim in claims]
+            return Conclusion(
+                statements=tuple(supports[:count]), whole=supports[count] if read_whole else None
             )
 
-        return Asked(encodings, conclude, share_of(windows, read) * (1.0 - lost))
+        return PreparedInput(encodings, conclude, share_of(windows, read) * (1.0 - lost))
 
     def _fits(self, window: Window, claim: str, question: str) -> bool:
         laid = self._form.lay_out(window.passages, claim, question)

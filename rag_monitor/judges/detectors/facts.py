@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.i18n import Message
 from rag_monitor.judges.detectors.options import GUARDIAN, HHEM, LETTUCE, MINICHECK, NLI
 
 _ABSOLUTE: Final = {"bert": 0, "distilbert": 0, "electra": 0, "albert": 0, "mpnet": 2,
@@ -57,7 +58,9 @@ def read_facts(folder: Path) -> Facts:
     """
     config = _read(folder / "config.json")
     if config is None:
-        raise ConfigurationError(f"the detector {folder} has no config.json that can be read")
+        raise ConfigurationError(
+            "the detector {folder} has no config.json that can be read", folder=folder
+        )
     kind = str(config.get("model_type", ""))
     named = config.get("architectures")
     positions = config.get("max_position_embeddings")
@@ -91,17 +94,20 @@ def recognise(model: str, facts: Facts) -> str:
     if made.endswith("ForSequenceClassification") and facts.entailment is not None:
         return NLI
     raise ConfigurationError(
-        f"the files of {model!r} do not say how it is asked ({made or 'no architecture'}, labels: "
-        f"{', '.join(facts.labels) or 'none'}); set judges.detector.format"
+        "the files of {model!r} do not say how it is asked ({architecture}, labels: {labels}); "
+        "set judges.detector.format",
+        model=model,
+        architecture=made or Message("no architecture"),
+        labels=", ".join(facts.labels) or Message("none"),
     )
 
 
 def _read(path: Path) -> dict[str, Any] | None:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return found if isinstance(found, dict) else None
+    return content if isinstance(content, dict) else None
 
 
 def _labels(named: object) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Final
 
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.i18n import Message
 from rag_monitor.judges.detectors.facts import Facts
 from rag_monitor.judges.detectors.options import (
     GUARDIAN,
@@ -89,7 +90,7 @@ def format_of(name: str, facts: Facts, options: DetectorOptions) -> Format:
     most = options.max_tokens or min(made.max_tokens, facts.longest or made.max_tokens)
     if facts.longest is not None and most > facts.longest:
         raise ConfigurationError(
-            f"judges.detector.max_tokens must be at most {facts.longest} for this model"
+            "judges.detector.max_tokens must be at most {most} for this model", most=facts.longest
         )
     return replace(
         made,
@@ -192,19 +193,20 @@ def _entailment(facts: Facts, options: DetectorOptions) -> int:
     if options.entailment is not None:
         if facts.labels and options.entailment >= len(facts.labels):
             raise ConfigurationError(
-                f"judges.detector.entailment must be below {len(facts.labels)}, the number of "
-                "classes"
+                "judges.detector.entailment must be below {count}, the number of classes",
+                count=len(facts.labels),
             )
         return options.entailment
-    found = facts.entailment
-    if found is None and len(facts.labels) == 1:
+    entailment = facts.entailment
+    if entailment is None and len(facts.labels) == 1:
         return 0
-    if found is None:
+    if entailment is None:
         raise ConfigurationError(
-            f"the labels {', '.join(facts.labels) or '(none)'} do not say which class means "
-            "entailment; set judges.detector.entailment to its number"
+            "the labels {labels} do not say which class means entailment; set "
+            "judges.detector.entailment to its number",
+            labels=", ".join(facts.labels) or Message("(none)"),
         )
-    return found
+    return entailment
 
 
 def _guardian(_facts: Facts) -> Format:

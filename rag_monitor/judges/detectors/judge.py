@@ -17,7 +17,7 @@ from rag_monitor.domain.judgement import (
     Verdict,
 )
 from rag_monitor.domain.ports import BudgetLedger
-from rag_monitor.judges.detectors.asking import Asked, Asker, Found, PairAsker, Support
+from rag_monitor.judges.detectors.asking import Asker, Conclusion, PairAsker, PreparedInput, Support
 from rag_monitor.judges.detectors.formats import Format, Reads
 from rag_monitor.judges.detectors.options import DetectorOptions
 from rag_monitor.judges.detectors.runner import Numbers, Runner
@@ -25,7 +25,7 @@ from rag_monitor.judges.detectors.spans import SpanAsker
 from rag_monitor.judges.detectors.texts import Texts
 from rag_monitor.judges.labels import LOW_LABEL_MASS
 from rag_monitor.judges.local import LocalJudge
-from rag_monitor.judges.pleas import suspicion
+from rag_monitor.judges.prompt_injection import injection_reason
 from rag_monitor.judges.questions import Plan, Question, make_plan
 
 NAME: Final = "detector"
@@ -39,13 +39,13 @@ class _Case:
     """One trace under way."""
 
     plan: Plan
-    asked: Asked | None
+    prepared: PreparedInput | None
     """None: nothing has to be asked."""
 
     @property
     def tokens(self) -> int:
         """Tokens the model reads for it."""
-        return sum(len(e.ids) for e in self.asked.encodings) if self.asked is not None else 0
+        return sum(len(e.ids) for e in self.prepared.encodings) if self.prepared is not None else 0
 
 
 class DetectorJudge(LocalJudge):
@@ -93,7 +93,9 @@ class DetectorJudge(LocalJudge):
         self, requests: Sequence[JudgeRequest]
     ) -> tuple[Sequence[Judgement], Sequence[int]]:
         cases = [self._open(request) for request in requests]
-        encodings = [e for case in cases if case.asked is not None for e in case.asked.encodings]
+        encodings = [
+            e for case in cases if case.prepared is not None for e in case.prepared.encodings
+        ]
         numbers = iter(self._runner.run(encodings))
         judgements = [self._conclude(case, _take(case, numbers)) for case in cases]
         return judgements, [case.tokens for case in cases]
@@ -106,12 +108,12 @@ class DetectorJudge(LocalJudge):
 
     def _conclude(self, case: _Case, numbers: Sequence[Numbers]) -> Judgement:
         plan, request = case.plan, case.plan.request
-        verdicts = list(plan.settled)
+        verdicts = list(plan.decided)
         missing = dict(plan.missing)
-        if case.asked is not None:
-            found = case.asked.conclude(numbers)
+        if case.prepared is not None:
+            conclusion = case.prepared.conclude(numbers)
             for question in plan.questions:
-                verdict = _verdict(question, found)
+                verdict = _verdict(question, conclusion)
                 if verdict is None:
                     missing[question.aspect] = LOW_LABEL_MASS
                 else:
@@ -121,20 +123,20 @@ class DetectorJudge(LocalJudge):
             verdicts=tuple(verdicts),
             missing=missing,
             refusal=plan.refusal,
-            suspect=suspicion([request.question, request.answer, *(request.contexts or ())]),
-            coverage=1.0 if case.asked is None else case.asked.coverage,
+            suspect=injection_reason([request.question, request.answer, *(request.contexts or ())]),
+            coverage=1.0 if case.prepared is None else case.prepared.coverage,
         )
 
 
 def _take(case: _Case, numbers: Iterator[Numbers]) -> list[Numbers]:
-    return [] if case.asked is None else list(islice(numbers, len(case.asked.encodings)))
+    return [] if case.prepared is None else list(islice(numbers, len(case.prepared.encodings)))
 
 
-def _verdict(question: Question, found: Found) -> Verdict | None:
+def _verdict(question: Question, finding: Conclusion) -> Verdict | None:
     if question.aspect is Aspect.SUPPORT:
-        support: Support | None = found.statements[question.index]
+        support: Support | None = finding.statements[question.index]
     else:
-        support = found.whole or _weakest(found.statements)
+        support = finding.whole or _weakest(finding.statements)
     if support is None or support.probability is None:
         return None
     return question.verdict(

@@ -48,8 +48,10 @@ class OnnxRunner:
         unknown = set(self._wanted) - _INPUTS
         if unknown or "input_ids" not in self._wanted:
             raise ConfigurationError(
-                f"the detector {file} asks for {', '.join(self._wanted)}; a file without a cache "
-                "of keys and values asks for input_ids and attention_mask"
+                "the detector {file} asks for {wanted}; a file without a cache of keys and "
+                "values asks for input_ids and attention_mask",
+                file=file,
+                wanted=", ".join(self._wanted),
             )
         used = self._session.get_providers()
         self.on_gpu = _CUDA in used
@@ -62,21 +64,23 @@ class OnnxRunner:
         Raises:
             JudgeUnavailable: onnxruntime could not run a batch.
         """
-        found: list[Any] = [None] * len(encodings)
+        outputs: list[Any] = [None] * len(encodings)
         for places in batches([len(e.ids) for e in encodings], self._budget):
             own = [encodings[place] for place in places]
             output = self._output(own)
             for place, numbers in zip(
                 places, picked(output, [len(e.ids) for e in own], self._form), strict=True
             ):
-                found[place] = numbers
-        return found
+                outputs[place] = numbers
+        return outputs
 
     def _output(self, encodings: Sequence[Any]) -> Numbers:
         try:
             [output, *_] = self._session.run(None, self._fed(encodings))
         except Exception as error:  # noqa: BLE001 - the library's errors have no base of their own
-            raise JudgeUnavailable(f"onnxruntime could not run the detector: {error}") from None
+            raise JudgeUnavailable(
+                "onnxruntime could not run the detector: {reason}", reason=error
+            ) from None
         return np.asarray(output, dtype=np.float32)
 
     def _fed(self, encodings: Sequence[Any]) -> dict[str, NDArray[np.int64]]:
@@ -96,14 +100,17 @@ def _providers(device: str) -> list[str]:
         import onnxruntime
     except ImportError as error:
         raise ConfigurationError(
-            f"a detector in ONNX needs {error.name or error}: {install_command('server')}"
+            "a detector in ONNX needs {reason}: {command}",
+            reason=error.name or error,
+            command=install_command("server"),
         ) from None
     if device == "cpu" or (device == "auto" and _CUDA not in onnxruntime.get_available_providers()):
         return [_CPU]
     if _CUDA not in onnxruntime.get_available_providers():
         raise ConfigurationError(
-            f"judges.detector.device is {device!r}, but this onnxruntime runs on the CPU only; "
-            "install onnxruntime-gpu, or set it to cpu"
+            "judges.detector.device is {device!r}, but this onnxruntime runs on the CPU only; "
+            "install onnxruntime-gpu, or set it to cpu",
+            device=device,
         )
     return [_CUDA, _CPU]
 
@@ -120,4 +127,6 @@ def _session(file: Path, providers: list[str], threads: int) -> Any:
     try:
         return onnxruntime.InferenceSession(str(file), options, providers=providers)
     except Exception as error:  # noqa: BLE001 - the library's errors have no base of their own
-        raise ConfigurationError(f"the detector {file} cannot be run: {error}") from None
+        raise ConfigurationError(
+            "the detector {file} cannot be run: {reason}", file=file, reason=error
+        ) from None

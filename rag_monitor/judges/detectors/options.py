@@ -9,6 +9,7 @@ from typing import Any, Final
 from pydantic import TypeAdapter, ValidationError
 
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.field_values import wrong_value
 
 HHEM: Final = "hhem"
 LETTUCE: Final = "lettucedetect"
@@ -75,14 +76,25 @@ class DetectorOptions:
 
     def __post_init__(self) -> None:
         if not self.model:
-            raise ConfigurationError(f"{_WHERE}.model must name a folder or a model of the hub")
-        for name, known in _CHOICES.items():
-            if getattr(self, name) not in known:
-                raise ConfigurationError(f"{_WHERE}.{name} must be one of {', '.join(known)}")
+            raise ConfigurationError(
+                "judges.detector.model must name a folder or a model of the hub"
+            )
+        for name, choices in _CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise ConfigurationError(
+                    "judges.detector.{name} must be one of {names}",
+                    name=name,
+                    names=", ".join(choices),
+                )
         for name, least in _LEAST.items():
             value = getattr(self, name)
             if value is not None and value < least:
-                raise ConfigurationError(f"{_WHERE}.{name} must be at least {least}, not {value}")
+                raise ConfigurationError(
+                    "judges.detector.{name} must be at least {least}, not {value}",
+                    name=name,
+                    least=least,
+                    value=value,
+                )
 
 
 def read_options(raw: Mapping[str, Any]) -> DetectorOptions:
@@ -91,16 +103,20 @@ def read_options(raw: Mapping[str, Any]) -> DetectorOptions:
     Raises:
         ConfigurationError: A setting is missing, unknown or has an unusable value.
     """
-    known = [field.name for field in fields(DetectorOptions)]
+    settings = [field.name for field in fields(DetectorOptions)]
     for name in raw:
-        if name not in known:
+        if name not in settings:
             raise ConfigurationError(
-                f"[{_WHERE}] has no setting {name!r}; known: {', '.join(known)}"
+                "[judges.detector] has no setting {name!r}; known: {names}",
+                name=name,
+                names=", ".join(settings),
             )
     if "model" not in raw:
-        raise ConfigurationError(f"{_WHERE}.model must name a folder or a model of the hub")
+        raise ConfigurationError("judges.detector.model must name a folder or a model of the hub")
     try:
         return TypeAdapter(DetectorOptions).validate_python(dict(raw))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        raise ConfigurationError(f"[{_WHERE}] {first['loc']}: {first['msg']}") from None
+        raise ConfigurationError(
+            "[judges.detector] {place}: {reason}", place=first["loc"], reason=wrong_value(first)
+        ) from None

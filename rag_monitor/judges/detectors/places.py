@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.i18n import msgid
 from rag_monitor.judges.detectors.options import DetectorOptions
 
 _SETTINGS: Final = ("*.json", "*.jinja", "*.txt", "*.model")
@@ -39,7 +40,9 @@ def folder_of(options: DetectorOptions, runtime: str) -> Path:
     given = Path(options.model)
     if given.suffix == ".onnx":
         if not given.is_file():
-            raise ConfigurationError(f"there is no file {given} for judges.detector.model")
+            raise ConfigurationError(
+                "there is no file {path} for judges.detector.model", path=given
+            )
         beside = (given.parent / "config.json").is_file()
         return given.parent if beside else given.parent.parent
     if given.is_dir():
@@ -60,8 +63,9 @@ def onnx_file(options: DetectorOptions, folder: Path) -> Path:
         if (folder / name).is_file():
             return folder / name
     raise ConfigurationError(
-        f"the detector {folder} has no {' and no '.join(_ONNX_FILES)}; export it with "
-        '`optimum-cli export onnx`, or set judges.detector.runtime = "transformers"'
+        "the detector {folder} has no model.onnx and no onnx/model.onnx; export it with "
+        '`optimum-cli export onnx`, or set judges.detector.runtime = "transformers"',
+        folder=folder,
     )
 
 
@@ -76,19 +80,21 @@ def tokenizer_folder(options: DetectorOptions, folder: Path, foundation: str) ->
     named = options.tokenizer or foundation
     if not named:
         raise ConfigurationError(
-            f"the detector {folder} has no tokenizer.json; set judges.detector.tokenizer"
+            "the detector {folder} has no tokenizer.json; set judges.detector.tokenizer",
+            folder=folder,
         )
     if Path(named).is_dir():
-        found = Path(named)
+        local = Path(named)
     else:
         plain = DetectorOptions(model=named, local_files_only=options.local_files_only)
-        found = fetched(named, plain, _SETTINGS)
-    if not (found / "tokenizer.json").is_file():
+        local = fetched(named, plain, _SETTINGS)
+    if not (local / "tokenizer.json").is_file():
         raise ConfigurationError(
-            f"the tokenizer {named} of the detector has no tokenizer.json; set "
-            "judges.detector.tokenizer to a folder that has"
+            "the tokenizer {named} of the detector has no tokenizer.json; set "
+            "judges.detector.tokenizer to a folder that has",
+            named=named,
         )
-    return found
+    return local
 
 
 def fetched(name: str, options: DetectorOptions, patterns: tuple[str, ...]) -> Path:
@@ -110,15 +116,14 @@ def fetched(name: str, options: DetectorOptions, patterns: tuple[str, ...]) -> P
         )
     except ImportError:
         raise ConfigurationError(
-            f"there is no folder {name!r}, and without huggingface_hub no name of the hub"
+            "there is no folder {name!r}, and without huggingface_hub no name of the hub", name=name
         ) from None
     except (OSError, ValueError) as error:
-        allow = (
-            "; set judges.detector.local_files_only = false once to fetch it"
-            if options.local_files_only
-            else ""
-        )
+        text = msgid("there is no folder {name!r}, and the hub gives no such model ({reason})")
+        if options.local_files_only:
+            text = msgid(
+                "there is no folder {name!r}, and the hub gives no such model ({reason}); set "
+                "judges.detector.local_files_only = false once to fetch it"
+            )
         reason = str(error).strip().partition("\n")[0]
-        raise ConfigurationError(
-            f"there is no folder {name!r}, and the hub gives no such model ({reason}){allow}"
-        ) from None
+        raise ConfigurationError(text, name=name, reason=reason) from None

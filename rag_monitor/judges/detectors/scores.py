@@ -58,8 +58,11 @@ def _shares(numbers: Numbers, form: Format) -> NDArray[np.float64]:
         return np.asarray(1.0 / (1.0 + np.exp(-logits)))
     if form.supported >= logits.shape[-1]:
         raise ConfigurationError(
-            f"the detector gives {logits.shape[-1]} numbers where {form.name} has at least "
-            f"{form.supported + 1}; see judges.detector.format"
+            "the detector gives {count} numbers where {form} has at least {least}; see "
+            "judges.detector.format",
+            count=logits.shape[-1],
+            form=form.name,
+            least=form.supported + 1,
         )
     parts = np.exp(logits - logits.max(-1, keepdims=True))
     return np.asarray(parts / parts.sum(-1, keepdims=True))

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from rag_monitor.domain.judgement import JudgeRequest, Statement
 from rag_monitor.judges.detectors.asking import (
-    Asked,
-    Found,
+    Conclusion,
+    PreparedInput,
     Support,
     fitted,
     question_of,
@@ -65,7 +65,7 @@ class SpanAsker:
         self._texts = texts
         self._max_windows = max_windows
 
-    def ask(self, request: JudgeRequest, statements: Sequence[Statement]) -> Asked:
+    def ask(self, request: JudgeRequest, statements: Sequence[Statement]) -> PreparedInput:
         """The inputs for one trace. A long answer is read in stretches."""
         form, texts = self._form, self._texts
         answer = texts.plain(request.answer)
@@ -85,7 +85,7 @@ class SpanAsker:
             encodings += [fitted(form, texts, windows[number], text, question) for number in read]
             pieces.append(_Piece(start, tuple(range(first, len(encodings)))))
 
-        def conclude(numbers: Sequence[Numbers]) -> Found:
+        def conclude(numbers: Sequence[Numbers]) -> Conclusion:
             tokens = [
                 token
                 for piece in pieces
@@ -93,12 +93,12 @@ class SpanAsker:
                     piece, [(encodings[row], numbers[row]) for row in piece.rows], form
                 )
             ]
-            found = tuple(support_of(s, tokens, request.answer) for s in statements)
+            supports = tuple(support_of(s, tokens, request.answer) for s in statements)
             everything = Statement(text=request.answer, start=0, end=len(request.answer))
             whole = support_of(everything, tokens, request.answer) if form.whole else None
-            return Found(statements=found, whole=whole)
+            return Conclusion(statements=supports, whole=whole)
 
-        return Asked(encodings, conclude, share_of(windows, read))
+        return PreparedInput(encodings, conclude, share_of(windows, read))
 
 
 def support_of(statement: Statement, tokens: Sequence[Token], answer: str) -> Support:

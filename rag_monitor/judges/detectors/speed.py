@@ -145,12 +145,12 @@ def tokens_of(model: Published) -> float:
     passages = sum(len(text.split()) for text in request.contexts or ()) * _TOKENS_A_WORD
     answer = len(request.answer.split()) * _TOKENS_A_WORD
     windows = math.ceil(passages / model.window)
-    found = 0.0
+    total = 0.0
     if model.statements:
-        found += _STATEMENTS * (passages + windows * _AROUND) + windows * answer
+        total += _STATEMENTS * (passages + windows * _AROUND) + windows * answer
     if model.whole:
-        found += passages + answer + _AROUND
-    return found
+        total += passages + answer + _AROUND
+    return total
 
 
 def look() -> Machine:

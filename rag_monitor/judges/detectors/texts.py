@@ -40,7 +40,7 @@ class Texts:
         """
         text = _HALVES.sub(" ", text)
         while self._specials is not None and self._specials.search(text):
-            text = self._specials.sub(lambda found: " " + found[0][1:], text)
+            text = self._specials.sub(lambda match: " " + match[0][1:], text)
         return text
 
     def encode(self, first: str, second: str | None = None) -> Any:
@@ -60,14 +60,14 @@ class Texts:
         if len(offsets) <= most:
             return [(0, len(text), len(offsets))]
         ends = [span.end for span in split_sentences(text)]
-        found = []
+        stretches = []
         first, start = 0, 0
         while first < len(offsets):
             last = _reach(offsets, ends, first, most)
             end = offsets[last][0] if last < len(offsets) else len(text)
-            found.append((start, end, last - first))
+            stretches.append((start, end, last - first))
             first, start = last, end
-        return found
+        return stretches
 
     def cut(self, text: str, most: int) -> str:
         """The beginning of `text`, at most `most` tokens."""

@@ -1,23 +1,93 @@
-"""A detector run by torch and transformers, on CPU or GPU; safetensors only, no remote code."""
+"""A detector run by torch and transformers, on CPU or GPU; safetensors only, no remote code.
+
+HHEM-2.1-Open's repository brings code of its own, which is never run: the weights are those of
+`T5ForTokenClassification` under the prefix `t5.`, and their shapes say all that its base would.
+"""
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import torch
 import transformers
+from safetensors.torch import load_file
+from transformers import T5Config, T5ForTokenClassification
 
 from rag_monitor.errors import ConfigurationError
 from rag_monitor.judges.batching import DeviceBatches
 from rag_monitor.judges.detectors.facts import Facts
 from rag_monitor.judges.detectors.formats import Format, Reads
-from rag_monitor.judges.detectors.hhem import load_hhem
 from rag_monitor.judges.detectors.options import DetectorOptions
 from rag_monitor.judges.detectors.runner import Numbers, picked
+
+_PREFIX: Final = "t5."
+_SHARED: Final = "transformer.shared.weight"
+_TIED: Final = "transformer.encoder.embed_tokens.weight"
+_BLOCK: Final = re.compile(r"transformer\.encoder\.block\.(\d+)\.")
+_LAYER: Final = "transformer.encoder.block.0.layer"
+
+
+def load_hhem(folder: Path) -> Any:
+    """The model of the safetensors in `folder`.
+
+    Raises:
+        ConfigurationError: They are no HHEM-2.1-Open.
+    """
+    state: dict[str, torch.Tensor] = {}
+    for file in sorted(folder.glob("*.safetensors")):
+        state |= load_file(file)
+    state = {name.removeprefix(_PREFIX): weight for name, weight in state.items()}
+    if _SHARED not in state and _TIED in state:
+        state[_SHARED] = state[_TIED]
+    try:
+        model = T5ForTokenClassification(shape_of(state))
+    except KeyError as error:
+        raise ConfigurationError(
+            "the detector {folder} has no weights of HHEM-2.1-Open: {reason} is missing",
+            folder=folder,
+            reason=error,
+        ) from None
+    state[_TIED] = state[_SHARED]
+    loaded = model.load_state_dict(state, strict=False)
+    if loaded.missing_keys or loaded.unexpected_keys:
+        raise ConfigurationError(
+            "the detector {folder} has no weights of HHEM-2.1-Open: {weights}",
+            folder=folder,
+            weights=", ".join([*loaded.missing_keys, *loaded.unexpected_keys][:3]),
+        )
+    return model
+
+
+def shape_of(state: Mapping[str, torch.Tensor]) -> T5Config:
+    """The sizes that weights have.
+
+    Raises:
+        KeyError: A weight is missing.
+    """
+    vocabulary, width = state[_SHARED].shape
+    buckets, heads = state[f"{_LAYER}.0.SelfAttention.relative_attention_bias.weight"].shape
+    inner = state[f"{_LAYER}.0.SelfAttention.q.weight"].shape[0]
+    gated = f"{_LAYER}.1.DenseReluDense.wi_0.weight"
+    plain = f"{_LAYER}.1.DenseReluDense.wi.weight"
+    blocks = {int(match[1]) for name in state if (match := _BLOCK.match(name))}
+    config = T5Config(
+        vocab_size=vocabulary,
+        d_model=width,
+        d_kv=inner // heads,
+        d_ff=state[gated if gated in state else plain].shape[0],
+        num_layers=len(blocks),
+        num_heads=heads,
+        relative_attention_num_buckets=buckets,
+        feed_forward_proj="gated-gelu" if gated in state else "relu",
+    )
+    config.num_labels = state["classifier.weight"].shape[0]
+    return config
+
 
 _CLASSES: Final = {
     Reads.CLASSES: "AutoModelForSequenceClassification",
@@ -138,13 +208,13 @@ class WordRunner(_OnDevice):
     def _numbers(self, encodings: Sequence[Any]) -> list[Numbers]:
         """Yes and no at the first place where the model would write one of them."""
         rows = [e.ids for e in encodings]
-        found = self._written(rows, 1)
-        open_rows = [n for n, masses in enumerate(found) if masses.sum() < 0.5]
+        written = self._written(rows, 1)
+        open_rows = [n for n, masses in enumerate(written) if masses.sum() < 0.5]
         if open_rows:
             later = self._written([rows[n] for n in open_rows], _MOST_WORDS)
             for place, masses in zip(open_rows, later, strict=True):
-                found[place] = masses
-        return found
+                written[place] = masses
+        return written
 
     def _written(self, rows: Sequence[Sequence[int]], most: int) -> list[Numbers]:
         ids, mask = self._padded(rows, self._pad, left=True)
@@ -177,10 +247,10 @@ def word_ids(tokenizer: Any, word: str) -> list[int]:
         number for token, number in tokenizer.get_vocab().items()
         if len(token) <= _LONGEST_LABEL and word in token.lower()
     ]  # fmt: skip
-    found = [n for n in short if tokenizer.decode([n]).strip().lower() == word]
-    if not found:
-        raise ConfigurationError(f"no token of the detector reads {word!r}")
-    return sorted(found)
+    ids = [n for n in short if tokenizer.decode([n]).strip().lower() == word]
+    if not ids:
+        raise ConfigurationError("no token of the detector reads {word!r}", word=word)
+    return sorted(ids)
 
 
 def load_tokenizer(folder: str) -> Any:
@@ -190,14 +260,16 @@ def load_tokenizer(folder: str) -> Any:
         ConfigurationError: It cannot be loaded, or is not of the fast kind.
     """
     try:
-        found = transformers.AutoTokenizer.from_pretrained(
+        tokenizer = transformers.AutoTokenizer.from_pretrained(
             folder, trust_remote_code=False, local_files_only=True
         )
     except (OSError, ValueError, ImportError) as error:
-        raise ConfigurationError(f"cannot load the detector's tokenizer: {error}") from None
-    if getattr(found, "backend_tokenizer", None) is None:
+        raise ConfigurationError(
+            "cannot load the detector's tokenizer: {reason}", reason=error
+        ) from None
+    if getattr(tokenizer, "backend_tokenizer", None) is None:
         raise ConfigurationError("the detector's tokenizer has no tokenizer.json")
-    return found
+    return tokenizer
 
 
 def _pretrained(name: str, folder: Path) -> Any:
@@ -217,4 +289,6 @@ def _loaded(options: DetectorOptions, load: Callable[[], Any]) -> Any:
     try:
         return load().to(device=device, dtype=getattr(torch, dtype)).eval()
     except (OSError, ValueError, RuntimeError, ImportError, KeyError) as error:
-        raise ConfigurationError(f"cannot load the detector {options.model!r}: {error}") from error
+        raise ConfigurationError(
+            "cannot load the detector {model!r}: {reason}", model=options.model, reason=error
+        ) from error

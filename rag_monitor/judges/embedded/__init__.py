@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.field_values import wrong_value
 from rag_monitor.judges.embedded.judge import FULL, LEXICAL, EmbeddedJudge
 from rag_monitor.judges.embedded.model import Model, lexical, read_model
 from rag_monitor.judges.embedded.options import EmbeddedOptions
@@ -34,30 +35,41 @@ def create_lexical(options: Mapping[str, Any]) -> EmbeddedJudge:
         ConfigurationError: As `create`, or an encoder is named.
     """
     if options.get("encoder"):
-        raise ConfigurationError(f"[judges.{LEXICAL}] takes no encoder; name it in [judges.{FULL}]")
+        raise ConfigurationError(
+            "[judges.embedded-lexical] takes no encoder; name it in [judges.embedded]"
+        )
     return _create(options, LEXICAL)
 
 
 def _create(options: Mapping[str, Any], name: str) -> EmbeddedJudge:
-    known = [field.name for field in fields(EmbeddedOptions)]
+    settings = [field.name for field in fields(EmbeddedOptions)]
     for option in options:
-        if option not in known:
+        if option not in settings:
             raise ConfigurationError(
-                f"[judges.{name}] has no setting {option!r}; known: {', '.join(known)}"
+                "[judges.{name}] has no setting {option!r}; known: {names}",
+                name=name,
+                option=option,
+                names=", ".join(settings),
             )
     try:
         checked = TypeAdapter(EmbeddedOptions).validate_python(dict(options))
         return EmbeddedJudge(checked, model=_words_alone(checked) if name == LEXICAL else None)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        raise ConfigurationError(f"[judges.{name}] {first['loc']}: {first['msg']}") from None
+        raise ConfigurationError(
+            "[judges.{name}] {place}: {reason}",
+            name=name,
+            place=first["loc"],
+            reason=wrong_value(first),
+        ) from None
 
 
 def _words_alone(options: EmbeddedOptions) -> Model:
     model = read_model(Path(options.weights)) if options.weights else lexical()
     if model.encoder:
         raise ConfigurationError(
-            f"[judges.{LEXICAL}] weights {options.weights} were learnt with an encoder;"
-            f" name them in [judges.{FULL}]"
+            "[judges.embedded-lexical] weights {weights} were learnt with an encoder; name them "
+            "in [judges.embedded]",
+            weights=options.weights,
         )
     return model

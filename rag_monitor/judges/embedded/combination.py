@@ -62,17 +62,17 @@ def _shipped() -> dict[str, Relevance]:
     learnt = json.loads(_packed())["languages"]
     return {
         language: Relevance(
-            _combination(told["passage"], PASSAGE_FEATURES),
-            _combination(told["answer"], ANSWER_FEATURES),
+            _combination(weights["passage"], PASSAGE_FEATURES),
+            _combination(weights["answer"], ANSWER_FEATURES),
         )
-        for language, told in learnt.items()
+        for language, weights in learnt.items()
     }
 
 
-def _combination(told: dict[str, Any], features: Sequence[str]) -> Combination:
-    if tuple(told["weights"]) != tuple(features):
+def _combination(learnt: dict[str, Any], features: Sequence[str]) -> Combination:
+    if tuple(learnt["weights"]) != tuple(features):
         raise ValueError("relevance.json was learnt on other features; run train_relevance.py")
-    return Combination(tuple(map(float, told["weights"].values())), float(told["bias"]))
+    return Combination(tuple(map(float, learnt["weights"].values())), float(learnt["bias"]))
 
 
 def weights_for(text: str) -> Relevance:

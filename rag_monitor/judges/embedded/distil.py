@@ -19,17 +19,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag_monitor.errors import RagMonitorError
+from rag_monitor.i18n import Message
 from rag_monitor.judges.embedded.features import CLAIM_FEATURES, ClaimEvidence
 from rag_monitor.judges.embedded.model import (
     ClaimVerdict,
+    EncoderLogits,
     Model,
-    Read,
     Weights,
-    answer_doubt,
-    answer_odds,
-    heeded,
+    apply_floors,
+    calibrated_answer_logit,
+    counted_logits,
     judge_claim,
-    settle,
+    pooled_surprisal,
     sigmoid,
 )
 from rag_monitor.language.script import has_han
@@ -54,7 +55,7 @@ class Lesson:
     """Answers of one group (question, source) are not independent."""
     text: str
     claims: Sequence[ClaimEvidence]
-    read: Sequence[Read | None]
+    read: Sequence[EncoderLogits | None]
     """What the encoder says of each claim; None where it was not asked."""
     taught: Sequence[float | None]
     """The teacher's probability that each claim is supported; None where it gave none."""
@@ -109,9 +110,11 @@ def distil(lessons: Sequence[Lesson], start: Model, encoder: str = "") -> Distil
         facts[language] = _facts(own, before, with_encoder=with_encoder)
     if not any(fact["learnt"] for fact in facts.values()):
         raise RagMonitorError(
-            f"distilling needs {FEWEST} answers of one language, {_FEWEST_OF_A_CLASS} of them held"
-            f" and {_FEWEST_OF_A_CLASS} rejected by the teacher; there are "
-            + ", ".join(f"{_counted(own)} in {language}" for language, own in by_language.items())
+            "distilling needs {fewest} answers of one language, {fewest_of_a_class} of them held "
+            "and {fewest_of_a_class} rejected by the teacher; there are {there}",
+            fewest=FEWEST,
+            fewest_of_a_class=_FEWEST_OF_A_CLASS,
+            there=tuple(_counted(own, language) for language, own in by_language.items()),
         )
     languages = {name: _plain(weights) for name, weights in learnt.items()}
     content = {"features": list(CLAIM_FEATURES), "encoder": encoder, "languages": languages}
@@ -121,9 +124,14 @@ def distil(lessons: Sequence[Lesson], start: Model, encoder: str = "") -> Distil
     return Distilled(packed=packed.encode(), version=version, facts=facts)
 
 
-def _counted(lessons: Sequence[Lesson]) -> str:
+def _counted(lessons: Sequence[Lesson], language: str) -> Message:
     held = sum(lesson.holds for lesson in lessons)
-    return f"{held} held and {len(lessons) - held} rejected"
+    return Message(
+        "{held} held and {rejected} rejected in {language}",
+        held=held,
+        rejected=len(lessons) - held,
+        language=language,
+    )
 
 
 def _enough(lessons: Sequence[Lesson]) -> bool:
@@ -138,9 +146,11 @@ def _learn(lessons: Sequence[Lesson], before: Weights, *, with_encoder: bool) ->
     unread = _mean_read(lessons) if with_encoder else (0.0, 0.0)
     for lesson in lessons:
         for claim, read, value in zip(lesson.claims, lesson.read, lesson.taught, strict=True):
-            if value is not None and not settle(claim, 0.0)[1]:
-                told = heeded(read or unread, claim.proven) if with_encoder else (0.0, 0.0)
-                rows.append([*claim.features, *told])
+            if value is not None and not apply_floors(claim, 0.0)[1]:
+                logits = (
+                    counted_logits(read or unread, claim.proven) if with_encoder else (0.0, 0.0)
+                )
+                rows.append([*claim.features, *logits])
                 taught.append(1.0 - value)
     weights = replace(before, unread=unread)
     if rows:
@@ -155,11 +165,11 @@ def _learn(lessons: Sequence[Lesson], before: Weights, *, with_encoder: bool) ->
     return _calibrated(lessons, weights)
 
 
-def _mean_read(lessons: Sequence[Lesson]) -> Read:
-    said = [read for lesson in lessons for read in lesson.read if read is not None]
-    if not said:
+def _mean_read(lessons: Sequence[Lesson]) -> EncoderLogits:
+    logits = [read for lesson in lessons for read in lesson.read if read is not None]
+    if not logits:
         return 0.0, 0.0
-    contradicted, missing = np.array(said).mean(axis=0).round(5).tolist()
+    contradicted, missing = np.array(logits).mean(axis=0).round(5).tolist()
     return contradicted, missing
 
 
@@ -198,10 +208,14 @@ def _calibrated(lessons: Sequence[Lesson], weights: Weights) -> Weights:
         verdicts = _verdicts(lesson, weights)
         for verdict, value in zip(verdicts, lesson.taught, strict=True):
             if value is not None:
-                claim_raw.append(verdict.doubt)
+                claim_raw.append(verdict.logit_unsupported)
                 claim_taught.append(value < 0.5)
         if len(verdicts) > 1:
-            answer_raw.append(answer_doubt([verdict.doubt for verdict in verdicts], weights))
+            answer_raw.append(
+                pooled_surprisal(
+                    [verdict.logit_unsupported for verdict in verdicts], weights.pooling
+                )
+            )
             answer_taught.append(not lesson.holds)
     if len(set(claim_taught)) == 2:
         slope, shift = _platt(claim_raw, claim_taught)
@@ -221,7 +235,9 @@ def _verdicts(lesson: Lesson, weights: Weights) -> list[ClaimVerdict]:
 
 
 def _supported(lesson: Lesson, weights: Weights) -> float:
-    return 1 - sigmoid(answer_odds([v.doubt for v in _verdicts(lesson, weights)], weights))
+    return 1 - sigmoid(
+        calibrated_answer_logit([v.logit_unsupported for v in _verdicts(lesson, weights)], weights)
+    )
 
 
 def _platt(raw: Sequence[float], doubted: Sequence[bool]) -> tuple[float, float]:

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.field_values import wrong_value
 from rag_monitor.installation import install_command
 
 FORMAT: Final = 1
@@ -40,7 +41,7 @@ _NOTHING: Final = 1e-9
 Floats = NDArray[np.float32]
 Reading = tuple[str, str]
 """A claim (with its question where it is short) and the evidence packed for it."""
-Doubts = tuple[float, float]
+EncoderLogits = tuple[float, float]
 """Log-odds that the evidence contradicts the claim, and that it only does not support it, against
 its support, -8 to 8."""
 
@@ -57,7 +58,7 @@ class Encoder(Protocol):
         """Tokens each reading takes."""
         ...
 
-    def doubts(self, readings: Sequence[Reading]) -> list[Doubts]:
+    def logits(self, readings: Sequence[Reading]) -> list[EncoderLogits]:
         """What the evidence says of each claim."""
         ...
 
@@ -101,16 +102,27 @@ def load_encoder(folder: Path, threads: int) -> OnnxEncoder:
         spec = TypeAdapter(EncoderSpec).validate_json((folder / "encoder.json").read_bytes())
         return OnnxEncoder(folder, spec, threads)
     except OSError as error:
-        raise ConfigurationError(f"encoder {folder}: {error.filename}: {error.strerror}") from None
+        raise ConfigurationError(
+            "encoder {folder}: {file}: {reason}",
+            folder=folder,
+            file=error.filename,
+            reason=error.strerror,
+        ) from None
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         raise ConfigurationError(
-            f"encoder {folder}: encoder.json {first['loc']}: {first['msg']}"
+            "encoder {folder}: encoder.json {place}: {reason}",
+            folder=folder,
+            place=first["loc"],
+            reason=wrong_value(first),
         ) from None
     except ImportError as error:
         raise ConfigurationError(
-            f"encoder {folder} needs {error.name or error}: {install_command('server')};"
-            " or judge by words alone with the judge embedded-lexical"
+            "encoder {folder} needs {reason}: {command}; or judge by words alone with the judge "
+            "embedded-lexical",
+            folder=folder,
+            reason=error.name or error,
+            command=install_command("server"),
         ) from None
 
 
@@ -136,25 +148,29 @@ class OnnxEncoder:
         self._wanted = [value.name for value in self._session.get_inputs()]
         unknown = set(self._wanted) - {"input_ids", "attention_mask", "token_type_ids"}
         if unknown:
-            raise ConfigurationError(f"encoder {folder}: model.onnx asks for {sorted(unknown)}")
-        told = json.dumps({name: getattr(spec, name) for name in EncoderSpec.__slots__})
-        self.version = hashlib.sha256(packed + vocabulary + told.encode()).hexdigest()[:12]
+            raise ConfigurationError(
+                "encoder {folder}: model.onnx asks for {names}",
+                folder=folder,
+                names=sorted(unknown),
+            )
+        settings = json.dumps({name: getattr(spec, name) for name in EncoderSpec.__slots__})
+        self.version = hashlib.sha256(packed + vocabulary + settings.encode()).hexdigest()[:12]
 
     def sizes(self, readings: Sequence[Reading]) -> list[int]:
         """Tokens each reading takes."""
         return [len(encoding.ids) for encoding in self._encode(readings)]
 
-    def doubts(self, readings: Sequence[Reading]) -> list[Doubts]:
+    def logits(self, readings: Sequence[Reading]) -> list[EncoderLogits]:
         """Log-odds of contradiction and of missing support, a pair each."""
         if self._spec.reads == "pairs":
-            found = [self._of_pair(output) for output in self._read(self._encode(readings))]
+            logits = [self._of_pair(output) for output in self._read(self._encode(readings))]
         else:
             texts = sorted({text for reading in readings for text in reading})
             outputs = self._read([self._tokenizer.encode(text) for text in texts])
             by_text = dict(zip(texts, map(self._of_text, outputs), strict=True))
             cosines = [float(by_text[claim] @ by_text[evidence]) for claim, evidence in readings]
-            found = [(self._spec.scale * (self._spec.centre - cosine),) * 2 for cosine in cosines]
-        return [(_limited(contradicted), _limited(missing)) for contradicted, missing in found]
+            logits = [(self._spec.scale * (self._spec.centre - cosine),) * 2 for cosine in cosines]
+        return [(_limited(contradicted), _limited(missing)) for contradicted, missing in logits]
 
     def _encode(self, readings: Sequence[Reading]) -> list[Any]:
         if self._spec.reads == "pairs":
@@ -170,16 +186,16 @@ class OnnxEncoder:
         return [outputs[n] for n in range(len(encodings))]
 
     def _output(self, encoding: Any) -> Floats:
-        told = {
+        inputs = {
             "input_ids": encoding.ids,
             "attention_mask": encoding.attention_mask,
             "token_type_ids": encoding.type_ids,
         }
-        fed = {name: np.array([told[name]], np.int64) for name in self._wanted}
+        fed = {name: np.array([inputs[name]], np.int64) for name in self._wanted}
         [output, *_] = self._session.run(None, fed)
         return np.asarray(np.asarray(output)[0])
 
-    def _of_pair(self, output: Floats) -> Doubts:
+    def _of_pair(self, output: Floats) -> EncoderLogits:
         row = output.reshape(-1)
         place = self._spec.entailment
         if len(row) == 1:
@@ -188,13 +204,15 @@ class OnnxEncoder:
             if len(row) == 2:
                 return float(row[0]), float(row[1])
             raise ConfigurationError(
-                f"the encoder gives {len(row)} numbers; encoder.json must name `entailment`"
+                "the encoder gives {count} numbers; encoder.json must name `entailment`",
+                count=len(row),
             )
         against = self._spec.contradiction
         if max(place, against or 0) >= len(row):
             raise ConfigurationError(
-                f"the encoder gives {len(row)} numbers; encoder.json must name `entailment`"
-                " and `contradiction` among them"
+                "the encoder gives {count} numbers; encoder.json must name `entailment` and "
+                "`contradiction` among them",
+                count=len(row),
             )
         others = np.delete(row, [place] if against is None else [place, against])
         missing = float(np.logaddexp.reduce(others))
@@ -222,4 +240,6 @@ def _session(packed: bytes, folder: Path) -> Any:
     try:
         return onnxruntime.InferenceSession(packed, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # noqa: BLE001 - the library's errors have no base of their own
-        raise ConfigurationError(f"encoder {folder}: model.onnx cannot be run: {error}") from None
+        raise ConfigurationError(
+            "encoder {folder}: model.onnx cannot be run: {reason}", folder=folder, reason=error
+        ) from None

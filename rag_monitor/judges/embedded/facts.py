@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from rag_monitor.judges.embedded.derived import Reckoning, is_constant
-from rag_monitor.judges.embedded.evidence import Evidence
-from rag_monitor.judges.embedded.pieces import Piece
+from rag_monitor.judges.embedded.evidence_index import EvidenceIndex
+from rag_monitor.judges.embedded.number_derivation import NumberDerivation, is_constant
+from rag_monitor.judges.embedded.segments import Segment
 from rag_monitor.language.entities import capitalised_words, quoted
 from rag_monitor.language.normalise import fold
 from rag_monitor.language.stems import stem
@@ -60,12 +60,12 @@ class _Numbers(NamedTuple):
 
 
 def look_up_facts(
-    claim: Piece,
-    evidence: Evidence,
+    claim: Segment,
+    evidence: EvidenceIndex,
     unknown: frozenset[str],
-    best: Piece | None,
+    best: Segment | None,
     covered: float,
-    reckoning: Reckoning,
+    derivation: NumberDerivation,
 ) -> Facts:
     """Look up every exact fact of `claim`.
 
@@ -75,9 +75,9 @@ def look_up_facts(
         unknown: Those of its terms that stand in neither.
         best: The sentence that covers most of the statement.
         covered: Share of the statement that it holds.
-        reckoning: The numbers of the answer that were explained so far.
+        derivation: Numbers of the answer that follow from others, so far.
     """
-    numbers = _numbers(claim, evidence, best, reckoning)
+    numbers = _numbers(claim, evidence, best, derivation)
     dates = _dates(claim, evidence)
     moved = _dates_moved(claim, best, evidence.question) if best else False
     stated = bool(claim.quantities or claim.dates)
@@ -92,7 +92,7 @@ def look_up_facts(
 
 
 def _numbers(
-    claim: Piece, evidence: Evidence, best: Piece | None, reckoning: Reckoning
+    claim: Segment, evidence: EvidenceIndex, best: Segment | None, derivation: NumberDerivation
 ) -> _Numbers:
     missing = sum(text not in evidence.joined for text in _LITERAL.findall(claim.folded))
     elsewhere, moved = missing, False
@@ -102,50 +102,50 @@ def _numbers(
             continue
         stated_in = evidence.equal(quantity)
         if stated_in:
-            if not any(piece is best for piece in stated_in):
+            if not any(segment is best for segment in stated_in):
                 elsewhere += 1
                 moved = moved or (quantity.kind, quantity.unit) in others
             continue
         if quantity.value in (0, 1) and not quantity.unit:  # one of them, no longer
             continue
-        if is_constant(quantity) and len(claim.quantities) > 1:  # what another is reckoned with
+        if is_constant(quantity) and len(claim.quantities) > 1:  # another is computed with it
             continue
-        if not reckoning.explains(quantity, claim, evidence.beside(best)):
+        if not derivation.derives(quantity, claim, evidence.beside(best)):
             missing += 1
             elsewhere += 1
     return _Numbers(missing, elsewhere, moved)
 
 
-def _others(claim: Piece, best: Piece) -> frozenset[tuple[str, str]]:
+def _others(claim: Segment, best: Segment) -> frozenset[tuple[str, str]]:
     """Kind and unit of the numbers of a sentence that a statement does not have."""
     return frozenset(
-        (known.kind, known.unit)
-        for known in best.quantities
-        if not any(map(known.equals, claim.quantities))
+        (stated.kind, stated.unit)
+        for stated in best.quantities
+        if not any(map(stated.equals, claim.quantities))
     )
 
 
-def _dates(claim: Piece, evidence: Evidence) -> int:
+def _dates(claim: Segment, evidence: EvidenceIndex) -> int:
     if not claim.dates:
         return 0
-    known = [*(date for date, _ in evidence.dates), *evidence.question.dates]
-    return sum(not date.supported_by(known) for date in claim.dates[:_MOST_FACTS])
+    supporting = [*(date for date, _ in evidence.dates), *evidence.question.dates]
+    return sum(not date.supported_by(supporting) for date in claim.dates[:_MOST_FACTS])
 
 
-def _dates_moved(claim: Piece, best: Piece, question: Piece) -> bool:
-    known = [*best.dates, *question.dates]
+def _dates_moved(claim: Segment, best: Segment, question: Segment) -> bool:
+    supporting = [*best.dates, *question.dates]
     return any(not date.supported_by(claim.dates) for date in best.dates) and any(
-        not date.supported_by(known) for date in claim.dates[:_MOST_FACTS]
+        not date.supported_by(supporting) for date in claim.dates[:_MOST_FACTS]
     )
 
 
-def _names(claim: Piece, evidence: Evidence, unknown: frozenset[str]) -> int:
+def _names(claim: Segment, evidence: EvidenceIndex, unknown: frozenset[str]) -> int:
     """Names that stand nowhere; of a word that opens the statement a capital says too little."""
-    found = sum(
+    missing = sum(
         not first and stem(word) in unknown and word not in evidence.joined
         for word, first in capitalised_words(claim.text)
     )
     for text in quoted(claim.text):
         folded = fold(text)
-        found += folded not in evidence.joined and folded not in evidence.question.folded
-    return min(found, _MOST_COUNTED)
+        missing += folded not in evidence.joined and folded not in evidence.question.folded
+    return min(missing, _MOST_COUNTED)

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from rag_monitor.judges.embedded.derived import Reckoning
-from rag_monitor.judges.embedded.evidence import Evidence
+from rag_monitor.judges.embedded.cached_property import cached_property_unlocked
+from rag_monitor.judges.embedded.evidence_index import EvidenceIndex
 from rag_monitor.judges.embedded.facts import Facts, look_up_facts
-from rag_monitor.judges.embedded.lazily import lazily
 from rag_monitor.judges.embedded.lexicon import weight
 from rag_monitor.judges.embedded.matching import Match, Matches, common_words
-from rag_monitor.judges.embedded.pieces import Piece
-from rag_monitor.judges.embedded.replied import agrees
+from rag_monitor.judges.embedded.number_derivation import NumberDerivation
+from rag_monitor.judges.embedded.segments import Segment
+from rag_monitor.judges.embedded.yes_no_answers import agrees
 from rag_monitor.language.citations import strip_source_phrases
 from rag_monitor.language.replies import strip_opening
 from rag_monitor.language.sentences import Span
@@ -45,7 +45,7 @@ class ClaimEvidence:
     """One claim looked up in the passages."""
 
     span: Span
-    piece: Piece
+    segment: Segment
     features: list[float]
     facts: Facts
     passage: int | None
@@ -61,44 +61,48 @@ class ClaimEvidence:
     given: frozenset[str]
     """Terms that the question gave: they are not its own."""
 
-    @lazily
+    @cached_property_unlocked
     def own(self) -> dict[str, float]:
         """Weight of each of its own terms."""
-        return {term: weight(term) for term in self.piece.terms - self.given}
+        return {term: weight(term) for term in self.segment.terms - self.given}
 
 
-def look_up_all(spans: Sequence[Span], evidence: Evidence) -> list[ClaimEvidence]:
+def look_up_all(spans: Sequence[Span], evidence: EvidenceIndex) -> list[ClaimEvidence]:
     """Every claim of an answer compared with the passages, in order."""
-    reckoning = Reckoning(evidence)
+    derivation = NumberDerivation(evidence)
     claims = [_claim(span) for span in spans]
     matches = Matches(claims, evidence)
     return [
-        _look_up(span, claim, evidence, match, reckoning)
+        _look_up(span, claim, evidence, match, derivation)
         for span, claim, match in zip(spans, claims, matches.of, strict=True)
     ]
 
 
-def _claim(span: Span) -> Piece:
-    piece = Piece(span.text)
-    piece.folded = strip_source_phrases(strip_opening(piece.folded))
-    return piece
+def _claim(span: Span) -> Segment:
+    segment = Segment(span.text)
+    segment.folded = strip_source_phrases(strip_opening(segment.folded))
+    return segment
 
 
 def _look_up(
-    span: Span, piece: Piece, evidence: Evidence, match: Match, reckoning: Reckoning
+    span: Span,
+    segment: Segment,
+    evidence: EvidenceIndex,
+    match: Match,
+    derivation: NumberDerivation,
 ) -> ClaimEvidence:
     best = None if match.best is None else evidence.sentences[match.best]
     unknown = match.unseen - evidence.question.terms
-    whole = best is not None and _is_whole(piece, best)
-    verbatim = whole or (len(unknown) <= _CUT_WORDS and _verbatim(piece, evidence))
+    whole = best is not None and _is_whole(segment, best)
+    verbatim = whole or (len(unknown) <= _CUT_WORDS and _verbatim(segment, evidence))
     facts = (
         Facts()
         if verbatim
-        else look_up_facts(piece, evidence, unknown, best, match.covered, reckoning)
+        else look_up_facts(segment, evidence, unknown, best, match.covered, derivation)
     )
-    spelled = 0.0 if facts.numbers or facts.dates else _spelled(piece, match.unseen, evidence)
+    spelled = 0.0 if facts.numbers or facts.dates else _spelled(segment, match.unseen, evidence)
     covered = min(1.0, match.covered + spelled / match.total) if match.total else match.covered
-    twin = facts.differs and best is not None and _repeats(piece, best)
+    twin = facts.differs and best is not None and _repeats(segment, best)
     features = [
         1 - covered if match.total else 0.0,
         float(facts.wrong),
@@ -107,38 +111,40 @@ def _look_up(
     ]
     return ClaimEvidence(
         span,
-        piece,
+        segment,
         features,
         facts,
         None if match.best is None else _rests_on(evidence.owners[match.best], match),
         covered,
         float(facts.proven and not twin) * max(0.0, 2 * covered - 1),
         verbatim,
-        agrees(Piece(span.text), evidence),
+        agrees(Segment(span.text), evidence),
         evidence.question.terms,
     )
 
 
-def _repeats(piece: Piece, best: Piece) -> bool:
+def _repeats(segment: Segment, best: Segment) -> bool:
     """Whether most words of a statement stand in its best sentence, in this order."""
-    size = len(piece.tokens)
+    size = len(segment.tokens)
     if len(best.tokens) > _LONGER * size:
         return False
-    return common_words(piece, best) >= (1 - _TWIN) * size
+    return common_words(segment, best) >= (1 - _TWIN) * size
 
 
-def _spelled(piece: Piece, unseen: frozenset[str], evidence: Evidence) -> float:
+def _spelled(segment: Segment, unseen: frozenset[str], evidence: EvidenceIndex) -> float:
     """Weight of terms of numbers and dates that the passages hold in another form."""
-    places = [(q.start, q.end) for q in piece.quantities] + [(d.start, d.end) for d in piece.dates]
+    places = [(q.start, q.end) for q in segment.quantities] + [
+        (d.start, d.end) for d in segment.dates
+    ]
     if not places:
         return 0.0
-    terms = frozenset().union(*[term_set(piece.folded[start:end]) for start, end in places])
-    return sum(evidence.weights[term] for term in sorted(terms & unseen & piece.terms))
+    terms = frozenset().union(*[term_set(segment.folded[start:end]) for start, end in places])
+    return sum(evidence.weights[term] for term in sorted(terms & unseen & segment.terms))
 
 
-def _is_whole(piece: Piece, best: Piece) -> bool:
+def _is_whole(segment: Segment, best: Segment) -> bool:
     """Whether a claim is its best sentence, to the letter."""
-    text = piece.folded.strip(_EDGES)
+    text = segment.folded.strip(_EDGES)
     return len(text) > 1 and text == best.folded.strip(_EDGES)
 
 
@@ -151,14 +157,14 @@ def _rests_on(first: int, match: Match) -> int:
     return gains.index(max(gains))
 
 
-def _verbatim(piece: Piece, evidence: Evidence) -> bool:
-    text = piece.folded.strip(_EDGES)
+def _verbatim(segment: Segment, evidence: EvidenceIndex) -> bool:
+    text = segment.folded.strip(_EDGES)
     if len(text) < 2:
         return False
-    known = evidence.joined
-    place = known.find(text)
-    while place >= 0 and _within_number(known, place, place + len(text)):
-        place = known.find(text, place + 1)
+    joined = evidence.joined
+    place = joined.find(text)
+    while place >= 0 and _within_number(joined, place, place + len(text)):
+        place = joined.find(text, place + 1)
     return place >= 0
 
 

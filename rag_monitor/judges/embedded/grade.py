@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from math import fsum
 from typing import Final
 
-from rag_monitor.judges.embedded.asked import asked_for
+from rag_monitor.judges.embedded.answer_type import answer_type
 from rag_monitor.judges.embedded.combination import weights_for
 from rag_monitor.judges.embedded.lexicon import WEIGHTS
-from rag_monitor.judges.embedded.pieces import Piece
+from rag_monitor.judges.embedded.segments import Segment
 from rag_monitor.language.answers import is_hedged
 from rag_monitor.language.claims import AnswerParts
 from rag_monitor.language.tokens import is_han
@@ -36,15 +36,17 @@ _BEGINNING: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class AnswerStatement:
     """One statement of an answer."""
 
-    piece: Piece
+    segment: Segment
     covered: float = 0.0
     """Share of it that the passages hold in one sentence; 0 where none are known."""
 
 
-def grade(question: Piece, statements: Sequence[Said], parts: AnswerParts, manner: float) -> float:
+def grade(
+    question: Segment, statements: Sequence[AnswerStatement], parts: AnswerParts, manner: float
+) -> float:
     """How well the answer answers the question, 0 to 1; refusals grade 0.
 
     Args:
@@ -56,10 +58,12 @@ def grade(question: Piece, statements: Sequence[Said], parts: AnswerParts, manne
     if parts.declines or not statements:
         return 0.0
     features = answer_features(question, statements, manner)
-    return weights_for(question.text or statements[0].piece.text).answer.probability(features)
+    return weights_for(question.text or statements[0].segment.text).answer.probability(features)
 
 
-def answer_features(question: Piece, statements: Sequence[Said], manner: float) -> list[float]:
+def answer_features(
+    question: Segment, statements: Sequence[AnswerStatement], manner: float
+) -> list[float]:
     """The features of an answer, as `combination.ANSWER_FEATURES` names them, each 0 to 1.
 
     Of the statements that belong to the question: focus: share of the question's weight that they
@@ -68,26 +72,26 @@ def answer_features(question: Piece, statements: Sequence[Said], manner: float) 
     what only words tell. to_the_point: the share of the answer's length that they are; commits: one
     less the probability that it is evasive.
     """
-    asked = asked_for(question.text)
-    told = [asked.told_by(one.piece) for one in statements]
-    belonging = _belonging(question, statements, told)
-    said = frozenset().union(*[statements[place].piece.terms for place in belonging])
+    expected = answer_type(question.text)
+    stated = [expected.stated_by(one.segment) for one in statements]
+    belonging = _belonging(question, statements, stated)
+    terms = frozenset().union(*[statements[place].segment.terms for place in belonging])
     weights = _weights(question.terms)
     total = fsum(weights.values()) or 1.0
-    taken_up = fsum([weights[term] for term in weights.keys() & said])
-    brought = fsum(_weights(_own(said, question.terms)).values())
+    taken_up = fsum([weights[term] for term in weights.keys() & terms])
+    brought = fsum(_weights(_own(terms, question.terms)).values())
     brings = brought / (brought + _ENOUGH)
     own = brought / (brought + taken_up) if brought + taken_up else 0.0
-    if all(asked.picked_by(one.piece) for one in statements):
+    if all(expected.chosen_by(one.segment) for one in statements):
         brings = own = 1 - taken_up / total
-    tells = own * any(told)
-    sizes = [max(1, len(one.piece.tokens)) for one in statements]
+    tells = own * any(stated)
+    sizes = [max(1, len(one.segment.tokens)) for one in statements]
     return [
         taken_up / total,
         brings,
         own,
-        tells if asked.measured else _UNKNOWN * own,
-        tells if asked.worded else _UNKNOWN * own,
+        tells if expected.measured else _UNKNOWN * own,
+        tells if expected.worded else _UNKNOWN * own,
         sum(sizes[place] for place in belonging) / sum(sizes),
         1 - manner,
     ]
@@ -100,18 +104,20 @@ def _weights(terms: frozenset[str]) -> dict[str, float]:
     }
 
 
-def _own(said: frozenset[str], given: frozenset[str]) -> frozenset[str]:
+def _own(terms: frozenset[str], given: frozenset[str]) -> frozenset[str]:
     """Terms that are not of the question, nor begin as one of its words does (safe, safety)."""
     beginnings = {term[:_BEGINNING] for term in given if len(term) >= _BEGINNING}
-    return frozenset(term for term in said - given if term[:_BEGINNING] not in beginnings)
+    return frozenset(term for term in terms - given if term[:_BEGINNING] not in beginnings)
 
 
-def _words(piece: Piece) -> frozenset[str]:
+def _words(segment: Segment) -> frozenset[str]:
     """Terms but single Han characters, which unrelated words share."""
-    return frozenset([term for term in piece.terms if len(term) > 1 or term.isascii()])
+    return frozenset([term for term in segment.terms if len(term) > 1 or term.isascii()])
 
 
-def _belonging(question: Piece, statements: Sequence[Said], told: Sequence[bool]) -> list[int]:
+def _belonging(
+    question: Segment, statements: Sequence[AnswerStatement], stated: Sequence[bool]
+) -> list[int]:
     """The places of the statements that belong to the question; the longest when none does.
 
     They take up a word of it, tell the kind of thing it asks for, stand in the passages, or share
@@ -119,14 +125,14 @@ def _belonging(question: Piece, statements: Sequence[Said], told: Sequence[bool]
     """
     if len(statements) <= _FEW:
         return list(range(len(statements)))
-    terms = [_words(one.piece) for one in statements]
-    asked = _words(question)
+    terms = [_words(one.segment) for one in statements]
+    question_words = _words(question)
     apart = [
         place
-        for place, (one, holds) in enumerate(zip(statements, told, strict=True))
-        if not holds and one.covered < _COVERED and terms[place].isdisjoint(asked)
+        for place, (one, holds) in enumerate(zip(statements, stated, strict=True))
+        if not holds and one.covered < _COVERED and terms[place].isdisjoint(question_words)
     ]
-    subject = asked.union(*[t for place, t in enumerate(terms) if place not in apart])
+    subject = question_words.union(*[t for place, t in enumerate(terms) if place not in apart])
     while joined := [place for place in apart if not terms[place].isdisjoint(subject)]:
         subject = subject.union(*[terms[place] for place in joined])
         apart = [place for place in apart if place not in joined]
@@ -140,9 +146,9 @@ def noncommittal(answer: str, parts: AnswerParts) -> float:
         return 0.97
     if not parts.claims:
         return 0.9
-    folded = Piece(answer).folded
+    folded = Segment(answer).folded
     if _EVASIVE.search(folded) and len(parts.claims) <= 2:
         return 0.7
-    hedged = sum(is_hedged(Piece(claim.text).folded) for claim in parts.claims)
+    hedged = sum(is_hedged(Segment(claim.text).folded) for claim in parts.claims)
     share = (len(parts.refusals) + 0.3 * hedged) / (len(parts.claims) + len(parts.refusals))
     return min(0.45, 0.03 + 0.6 * share)

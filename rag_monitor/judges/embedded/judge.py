@@ -16,22 +16,21 @@ from rag_monitor.domain.judgement import (
     JudgeRequest,
     JudgeUsage,
 )
-from rag_monitor.errors import ConfigurationError
 from rag_monitor.judges.calibration import Calibration, read_calibration
-from rag_monitor.judges.embedded.case import Case, open_request
-from rag_monitor.judges.embedded.cited import settle_citations
+from rag_monitor.judges.embedded.citation_verdicts import add_citation_verdicts
 from rag_monitor.judges.embedded.combination import with_relevance
-from rag_monitor.judges.embedded.consulting import consult
-from rag_monitor.judges.embedded.evidence import Evidence
+from rag_monitor.judges.embedded.encoder_window import read_uncertain
+from rag_monitor.judges.embedded.evidence_index import EvidenceIndex
 from rag_monitor.judges.embedded.features import look_up_all
+from rag_monitor.judges.embedded.judging import Judging, prepare
 from rag_monitor.judges.embedded.model import ClaimVerdict, Model
 from rag_monitor.judges.embedded.options import EmbeddedOptions, encoder_of, mismatch, weights_of
-from rag_monitor.judges.embedded.pieces import PassageCache
-from rag_monitor.judges.embedded.settling import (
-    FOREIGN,
-    settle_case,
-    settle_claim,
-    suspicion,
+from rag_monitor.judges.embedded.segments import PassageCache
+from rag_monitor.judges.embedded.verdicts import (
+    LANGUAGES_DIFFER,
+    build_verdicts,
+    claim_verdict,
+    injection_reason,
     threshold,
 )
 from rag_monitor.language.sentences import Span
@@ -73,6 +72,17 @@ class EmbeddedJudge:
     """Judges every trace on CPU, by lexical evidence and what an encoder says beside it.
 
     Thread-safe: holds its weights and the passages seen last.
+
+        >>> from rag_monitor.judges.embedded import create_lexical
+        >>> request = JudgeRequest(
+        ...     question="How long is the warranty?",
+        ...     answer="The standard warranty lasts 36 months.",
+        ...     contexts=("The standard warranty lasts 24 months.",),
+        ...     aspects=frozenset({Aspect.SUPPORT}),
+        ... )
+        >>> [verdict] = create_lexical({}).judge_one(request).verdicts
+        >>> verdict.holds, verdict.reason, verdict.evidence
+        (False, 'number_mismatch', 0)
     """
 
     def __init__(
@@ -86,7 +96,7 @@ class EmbeddedJudge:
         self._model = model or weights_of(self._options)
         self._encoder = encoder or encoder_of(self._options, self._model)
         if self._encoder and self._model.encoder != self._encoder.version:
-            raise ConfigurationError(mismatch(self._options, self._model, self._encoder))
+            raise mismatch(self._options, self._model, self._encoder)
         self._passage_cache = PassageCache(self._options.passage_cache_chars)
         kind = f"coverage-{FEATURES_VERSION}"
         own = JudgeIdentity(
@@ -128,20 +138,22 @@ class EmbeddedJudge:
     def judge_one(self, request: JudgeRequest) -> Judgement:
         """Judge one trace here and now."""
         started = time.perf_counter()
-        case = self._look_up(request)
+        judging = self._look_up(request)
         beyond = request.aspects - ASPECTS
-        case.missing.update((aspect, "unsupported_aspect") for aspect in Aspect if aspect in beyond)
-        settle_case(case, self._model, self._calibration)
-        if case.asks(Aspect.CITED_SUPPORT, Aspect.CITATION):
-            settle_citations(case, self._by_passages, self._options)
+        judging.missing.update(
+            (aspect, "unsupported_aspect") for aspect in Aspect if aspect in beyond
+        )
+        build_verdicts(judging, self._model, self._calibration)
+        if judging.asks(Aspect.CITED_SUPPORT, Aspect.CITATION):
+            add_citation_verdicts(judging, self._by_passages, self._options)
         return Judgement(
             identity=self._identity,
-            verdicts=tuple(v for v in case.verdicts if v.aspect in request.aspects),
-            missing=case.missing,
-            refusal=case.opened.parts.declines,
-            suspect=suspicion(case),
-            threshold=threshold(case, self._model, self._calibration, self._options.threshold),
-            coverage=case.opened.coverage,
+            verdicts=tuple(v for v in judging.verdicts if v.aspect in request.aspects),
+            missing=judging.missing,
+            refusal=judging.prepared.parts.declines,
+            suspect=injection_reason(judging),
+            threshold=threshold(judging, self._model, self._calibration, self._options.threshold),
+            coverage=judging.prepared.coverage,
             usage=JudgeUsage(calls=1, seconds=time.perf_counter() - started),
         )
 
@@ -155,46 +167,52 @@ class EmbeddedJudge:
         except Exception as error:  # noqa: BLE001 - failures are values here, one must not spoil the batch
             return error
 
-    def _look_up(self, request: JudgeRequest) -> Case:
+    def _look_up(self, request: JudgeRequest) -> Judging:
         """Everything that is known of a request."""
-        opened = open_request(request, self._options)
-        evidence = Evidence.build(opened.contexts or (), request.question, self._passage_cache.get)
-        case = Case(opened, evidence, opened.unsupported)
-        if not case.unsupported:
-            case.claims = look_up_all(opened.spans, evidence)
-            said = [claim.piece for claim in case.claims]
-            if case.foreign(piece.folded for piece in said if not piece.addressed):
-                case.unsupported = FOREIGN
-        self._read(case, evidence)
-        return case
+        prepared = prepare(request, self._options)
+        evidence = EvidenceIndex.build(
+            prepared.contexts or (), request.question, self._passage_cache.get
+        )
+        judging = Judging(prepared, evidence, prepared.unsupported)
+        if not judging.unsupported:
+            judging.claims = look_up_all(prepared.spans, evidence)
+            segments = [claim.segment for claim in judging.claims]
+            if judging.languages_differ(
+                segment.folded for segment in segments if not segment.addressed
+            ):
+                judging.unsupported = LANGUAGES_DIFFER
+        self._read(judging, evidence)
+        return judging
 
-    def _read(self, case: Case, evidence: Evidence) -> None:
+    def _read(self, judging: Judging, evidence: EvidenceIndex) -> None:
         """Let the encoder read the claims of a trace, within its window."""
-        if self._encoder is None or case.unsupported or not case.asks(*_ON_SUPPORT):
+        if self._encoder is None or judging.unsupported or not judging.asks(*_ON_SUPPORT):
             return
-        claims = [(claim, evidence) for claim in case.claims]
-        case.read = consult(claims, self._model, self._encoder, self._options.encoder_window)
+        claims = [(claim, evidence) for claim in judging.claims]
+        judging.read = read_uncertain(
+            claims, self._model, self._encoder, self._options.encoder_window
+        )
 
     def _by_passages(
-        self, case: Case, asked: Sequence[tuple[Span, Sequence[int]]], window: int
+        self, judging: Judging, pairs: Sequence[tuple[Span, Sequence[int]]], window: int
     ) -> Sequence[ClaimVerdict]:
         """How far some of the passages alone support each of some statements."""
-        contexts = case.opened.contexts or ()
+        contexts = judging.prepared.contexts or ()
         evidence = {
-            places: Evidence.build(
+            places: EvidenceIndex.build(
                 [contexts[place] for place in places],
-                case.request.question,
+                judging.request.question,
                 self._passage_cache.get,
             )
-            for places in dict.fromkeys(tuple(places) for _, places in asked)
+            for places in dict.fromkeys(tuple(places) for _, places in pairs)
         }
         claims = [
             (claim, evidence[tuple(places)])
-            for span, places in asked
+            for span, places in pairs
             for claim in look_up_all([span], evidence[tuple(places)])
         ]
-        read = consult(claims, self._model, self._encoder, window) if self._encoder else {}
+        read = read_uncertain(claims, self._model, self._encoder, window) if self._encoder else {}
         return [
-            settle_claim(claim, own, self._model, read.get(number))
+            claim_verdict(claim, own, self._model, read.get(number))
             for number, (claim, own) in enumerate(claims)
         ]

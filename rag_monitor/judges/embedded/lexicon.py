@@ -11,7 +11,7 @@ from functools import cache
 from importlib import resources
 from typing import Final
 
-from rag_monitor.language.remembered import Remembered
+from rag_monitor.language.memo_dict import MemoDict
 from rag_monitor.language.stems import STOP_CHARS
 
 UNKNOWN: Final = 1.0
@@ -35,12 +35,12 @@ def weight(term: str) -> float:
 
 
 def _weigh(term: str) -> float:
-    known = background().get(term)
-    if known is not None:
-        return known
+    weight = background().get(term)
+    if weight is not None:
+        return weight
     pair = len(term) == 2 and not term.isascii()
     return _NO_WORD if pair and not STOP_CHARS.isdisjoint(term) else UNKNOWN
 
 
-WEIGHTS: Final = Remembered(_weigh, largest=_LARGEST, longest=16)
+WEIGHTS: Final = MemoDict(_weigh, largest=_LARGEST, longest=16)
 """Each term to its weight."""

@@ -11,9 +11,9 @@ from itertools import count
 from typing import Final
 
 from rag_monitor.judges.embedded import plain_matching
-from rag_monitor.judges.embedded.evidence import Evidence
-from rag_monitor.judges.embedded.lazily import lazily
-from rag_monitor.judges.embedded.pieces import Piece
+from rag_monitor.judges.embedded.cached_property import cached_property_unlocked
+from rag_monitor.judges.embedded.evidence_index import EvidenceIndex
+from rag_monitor.judges.embedded.segments import Segment
 from rag_monitor.language.compiled import COMPILED, compiled_module
 from rag_monitor.language.stems import GRAMMAR
 from rag_monitor.language.vocabulary import present
@@ -57,10 +57,10 @@ class Match:
 class Matches:
     """All statements of an answer looked up in the passages of a request."""
 
-    def __init__(self, claims: Sequence[Piece], evidence: Evidence) -> None:
+    def __init__(self, claims: Sequence[Segment], evidence: EvidenceIndex) -> None:
         vocabulary = present()
         coded = [passage.coded(vocabulary) for passage in evidence.passages]
-        self._terms, self._held, found = compare(
+        self._terms, self._held, matches = compare(
             [vocabulary.numbers(claim.folded) for claim in claims],
             [(passage.words, passage.lengths) for passage in coded],
             vocabulary,
@@ -70,10 +70,10 @@ class Matches:
             _SCORING,
         )
         self._passages = len(coded)
-        self.of = [Match(*one) for one in found]
+        self.of = [Match(*one) for one in matches]
         """What was found of each statement, in order."""
 
-    @lazily
+    @cached_property_unlocked
     def _rows(self) -> dict[str, int]:
         return dict(zip(self._terms, count(), strict=False))
 
@@ -83,7 +83,7 @@ class Matches:
         return self._held[start : start + self._passages]
 
 
-def common_words(claim: Piece, other: Piece) -> int:
+def common_words(claim: Segment, other: Segment) -> int:
     """How many words of a claim stand in another text in the order of the claim, at most."""
     vocabulary = present()
     return lcs_length(vocabulary.numbers(claim.folded), vocabulary.numbers(other.folded))

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from math import exp
+from math import exp, fsum, log1p, sqrt
 from operator import mul
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -22,12 +22,12 @@ from rag_monitor.judges.embedded.facts import Facts
 from rag_monitor.judges.embedded.features import CLAIM_FEATURES, ClaimEvidence
 from rag_monitor.language.script import has_han
 
-Read = tuple[float, float]
+EncoderLogits = tuple[float, float]
 """What an encoder says of a claim: log-odds of contradiction, and of missing support, against
 support."""
 
 _LIMIT: Final = 30.0
-_SETTLED: Final = -4.0
+_VERBATIM: Final = -4.0
 """Doubt, at most, of what stands word for word in the passages: below that of any other claim."""
 _REPLIED: Final = 2.0
 """Doubt of a bare yes or no that the passages gainsay, and trust in one that they share: of the
@@ -53,15 +53,15 @@ class Weights:
 
     claim: tuple[float, ...]
     bias: float
-    read: Read
+    read: EncoderLogits
     """Weights of what an encoder says; zeros without one."""
-    unread: Read
+    unread: EncoderLogits
     """What stands for it where it did not read a claim: the mean over those it read."""
     slope: float
     """Calibration of a claim's log-odds: slope and shift."""
     shift: float
-    answer: tuple[float, float]
-    """Shares of the greatest doubt of an answer's claims, and of their mean, in its own."""
+    pooling: str
+    """How an answer's doubt is made of those of its claims, a name in `POOLINGS`."""
     answer_slope: float
     """Calibration of the doubt of an answer of several claims: slope and shift."""
     answer_shift: float
@@ -72,7 +72,7 @@ class Weights:
 class ClaimVerdict(NamedTuple):
     """How doubtful one claim is, and why."""
 
-    doubt: float
+    logit_unsupported: float
     """Log-odds that the passages do not support it, before calibration."""
     probability: float
     """Calibrated probability that they do."""
@@ -102,13 +102,15 @@ class Model:
         """The weights of `en` or `zh`."""
         return self._weights[language]
 
-    def claim(self, found: ClaimEvidence, read: Read | None = None) -> ClaimVerdict:
+    def claim(self, claim: ClaimEvidence, read: EncoderLogits | None = None) -> ClaimVerdict:
         """Judge one claim; `read` is what the encoder says, None where it was not asked."""
-        return judge_claim(found, read, self.weights(found.span.text))
+        return judge_claim(claim, read, self.weights(claim.span.text))
 
     def answer(self, verdicts: Sequence[ClaimVerdict], text: str) -> tuple[float, float]:
         """Probability that no claim is unsupported, and the log-odds that one is."""
-        odds = answer_odds([verdict.doubt for verdict in verdicts], self.weights(text))
+        odds = calibrated_answer_logit(
+            [verdict.logit_unsupported for verdict in verdicts], self.weights(text)
+        )
         return 1 - sigmoid(odds), odds
 
 
@@ -117,23 +119,31 @@ def _weights(learnt: dict[str, Any]) -> Weights:
     for name, value in own.items():
         if isinstance(value, list):
             own[name] = tuple(map(float, value))
+    if own["pooling"] not in POOLINGS:
+        raise ValueError(f"pooling must be one of {', '.join(POOLINGS)}")
     return Weights(**own)
 
 
-def judge_claim(found: ClaimEvidence, read: Read | None, weights: Weights) -> ClaimVerdict:
+def judge_claim(claim: ClaimEvidence, read: EncoderLogits | None, weights: Weights) -> ClaimVerdict:
     """Judge one claim by the weights of its language."""
-    parts = list(map(mul, found.features, weights.claim))
-    told = heeded(weights.unread if read is None else read, found.proven)
-    said = tuple(map(mul, weights.read, told))
-    doubt, reason = settle(found, weights.bias + sum(parts) + sum(said))
+    parts = list(map(mul, claim.features, weights.claim))
+    counted = counted_logits(weights.unread if read is None else read, claim.proven)
+    from_encoder = tuple(map(mul, weights.read, counted))
+    logit_unsupported, reason = apply_floors(claim, weights.bias + sum(parts) + sum(from_encoder))
     if not reason:
-        reason = "supported" if doubt < 0 else _reason(found.facts)
-        if reason == "not_covered" and read is not None and said[0] > max(said[1], *parts):
+        reason = "supported" if logit_unsupported < 0 else _reason(claim.facts)
+        if (
+            reason == "not_covered"
+            and read is not None
+            and from_encoder[0] > max(from_encoder[1], *parts)
+        ):
             reason = "contradiction"
-    return ClaimVerdict(doubt, 1 - sigmoid(weights.slope * doubt + weights.shift), reason)
+    return ClaimVerdict(
+        logit_unsupported, 1 - sigmoid(weights.slope * logit_unsupported + weights.shift), reason
+    )
 
 
-def heeded(read: Read, proven: float) -> Read:
+def counted_logits(read: EncoderLogits, proven: float) -> EncoderLogits:
     """What counts of what an encoder says: no doubt of what words and facts prove.
 
     It does not know every form of a number. Left out, figures of sets that taught nothing fall by
@@ -147,48 +157,63 @@ def heeded(read: Read, proven: float) -> Read:
     )
 
 
-def settle(found: ClaimEvidence, doubt: float) -> tuple[float, str]:
+def apply_floors(claim: ClaimEvidence, logit_unsupported: float) -> tuple[float, str]:
     """The doubt of a claim, and why, where no weighing decides; "" where it does."""
-    if found.agrees is not None:
-        return (-_REPLIED, "supported") if found.agrees else (_REPLIED, "contradiction")
-    if not (found.piece.terms or found.verbatim or any(len(t) > 1 for t in found.piece.tokens)):
-        return max(doubt, _EMPTY), "nothing_stated"
-    if found.piece.addressed and found.covered < _MOSTLY_COVERED:
-        return max(doubt, _EMPTY), "injection_plea"
-    if found.verbatim:
-        return min(doubt, _SETTLED), "verbatim"
-    if found.passage is None:
-        return max(doubt, _UNFOUND), ""
-    if found.features[_TWINS]:
-        return max(doubt, _TWIN), ""
-    return doubt, ""
+    if claim.agrees is not None:
+        return (-_REPLIED, "supported") if claim.agrees else (_REPLIED, "contradiction")
+    if not (claim.segment.terms or claim.verbatim or any(len(t) > 1 for t in claim.segment.tokens)):
+        return max(logit_unsupported, _EMPTY), "nothing_stated"
+    if claim.segment.addressed and claim.covered < _MOSTLY_COVERED:
+        return max(logit_unsupported, _EMPTY), "injection_plea"
+    if claim.verbatim:
+        return min(logit_unsupported, _VERBATIM), "verbatim"
+    if claim.passage is None:
+        return max(logit_unsupported, _UNFOUND), ""
+    if claim.features[_TWINS]:
+        return max(logit_unsupported, _TWIN), ""
+    return logit_unsupported, ""
 
 
 def _reason(facts: Facts) -> str:
     """The exact fact that speaks against a claim in doubt, if one does."""
-    told = {
+    reasons = {
         "number_mismatch": facts.numbers or (facts.moved and not facts.dates),
         "date_mismatch": facts.dates,
         "name_not_found": facts.names,
         "negation": facts.negation,
     }
-    return next((reason for reason, speaks in told.items() if speaks), "not_covered")
+    return next((reason for reason, speaks in reasons.items() if speaks), "not_covered")
 
 
-def answer_doubt(doubts: Sequence[float], weights: Weights) -> float:
-    """An answer's doubt from the doubts of its claims: the greatest, and their mean.
+def _norm(surprises: Sequence[float]) -> float:
+    return sqrt(fsum(value * value for value in surprises))
 
-    Not their sum, with which long answers would be doubted for their length.
+
+def _mean(surprises: Sequence[float]) -> float:
+    return fsum(surprises) / len(surprises)
+
+
+POOLINGS: Final[Mapping[str, Callable[[Sequence[float]], float]]] = {"norm": _norm, "mean": _mean}
+"""What of the surprises of an answer's claims makes its doubt. The norm lies between the greatest,
+which forgets the others, and the sum, which doubts long answers for their length."""
+
+
+def pooled_surprisal(logits: Sequence[float], pooling: str) -> float:
+    """An answer's doubt, 0 or more, from the log-odds of doubt of its claims.
+
+    Pools how surprising each claim would be as a supported one, -log P(supported).
+
+    >>> [round(pooled_surprisal([0.0, 0.0], pooling), 3) for pooling in ("norm", "mean")]
+    [0.98, 0.693]
     """
-    greatest, mean = weights.answer
-    return greatest * max(doubts) + mean * sum(doubts) / len(doubts)
+    return POOLINGS[pooling]([log1p(exp(-abs(logit))) + max(logit, 0.0) for logit in logits])
 
 
-def answer_odds(doubts: Sequence[float], weights: Weights) -> float:
+def calibrated_answer_logit(logits: Sequence[float], weights: Weights) -> float:
     """Calibrated log-odds that a claim is unsupported; of one claim alone they are its own."""
-    if len(doubts) == 1:
-        return weights.slope * doubts[0] + weights.shift
-    return weights.answer_slope * answer_doubt(doubts, weights) + weights.answer_shift
+    if len(logits) == 1:
+        return weights.slope * logits[0] + weights.shift
+    return weights.answer_slope * pooled_surprisal(logits, weights.pooling) + weights.answer_shift
 
 
 def sigmoid(value: float) -> float:
@@ -205,11 +230,16 @@ def read_model(path: Path) -> Model:
     try:
         return Model(path.read_bytes())
     except OSError as error:
-        raise ConfigurationError(f"weights {path}: {error.strerror}") from None
+        raise ConfigurationError(
+            "weights {path}: {reason}", path=path, reason=error.strerror
+        ) from None
     except (ValueError, KeyError, TypeError) as error:
         raise ConfigurationError(
-            f"weights {path} cannot be used ({type(error).__name__}: {error}); "
-            f"learn them anew with: rag-monitor distil ROWS --output {path}"
+            "weights {path} cannot be used ({kind}: {reason}); learn them anew with: rag-monitor "
+            "distil ROWS --output {path}",
+            path=path,
+            kind=type(error).__name__,
+            reason=error,
         ) from None
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rag_monitor.errors import ConfigurationError
 from rag_monitor.judges.embedded.model import Model, full, read_model
 
 if TYPE_CHECKING:
@@ -67,24 +68,32 @@ def encoder_of(options: EmbeddedOptions, model: Model) -> Encoder | None:
     return shipped_encoder(options.encoder_threads)
 
 
-def mismatch(options: EmbeddedOptions, model: Model, encoder: Encoder) -> str:
+def mismatch(options: EmbeddedOptions, model: Model, encoder: Encoder) -> ConfigurationError:
     """What to do when weights and encoder do not belong together."""
-    own = f"encoder {options.encoder or encoder.version}"
-    learn = "rag-monitor distil ROWS --judge YOURS"
     if not options.weights and options.encoder:
-        return (
-            f"{own} needs weights of its own; learn them with: {learn} --encoder {options.encoder}"
-            " - or leave `encoder` out"
+        return ConfigurationError(
+            "encoder {encoder} needs weights of its own; learn them with: rag-monitor distil ROWS "
+            "--judge YOURS --encoder {encoder} - or leave `encoder` out",
+            encoder=options.encoder,
         )
     if not model.encoder:
-        return f"the weights know no encoder, but {own} is configured; leave `encoder` out"
-    if options.encoder:
-        return (
-            f"the weights were learnt with encoder {model.encoder}, not with {own}"
-            f" ({encoder.version}); name its folder as `encoder`, or learn weights for this one:"
-            f" {learn} --encoder {options.encoder}"
+        return ConfigurationError(
+            "the weights know no encoder, but encoder {encoder} is configured; leave `encoder` out",
+            encoder=options.encoder or encoder.version,
         )
-    return (
-        f"the weights were learnt with encoder {model.encoder}, and the one in this package is"
-        f" {encoder.version}; name the folder of theirs as `encoder`, or learn them anew: {learn}"
+    if options.encoder:
+        return ConfigurationError(
+            "the weights were learnt with encoder {learnt}, not with encoder {encoder} "
+            "({version}); name its folder as `encoder`, or learn weights for this one: "
+            "rag-monitor distil ROWS --judge YOURS --encoder {encoder}",
+            learnt=model.encoder,
+            encoder=options.encoder,
+            version=encoder.version,
+        )
+    return ConfigurationError(
+        "the weights were learnt with encoder {learnt}, and the one in this package is {version}; "
+        "name the folder of theirs as `encoder`, or learn them anew: rag-monitor distil ROWS "
+        "--judge YOURS",
+        learnt=model.encoder,
+        version=encoder.version,
     )

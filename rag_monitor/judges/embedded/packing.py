@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from math import fsum
 from typing import Final
 
-from rag_monitor.judges.embedded.evidence import Evidence
-from rag_monitor.judges.embedded.pieces import Piece
+from rag_monitor.judges.embedded.evidence_index import EvidenceIndex
+from rag_monitor.judges.embedded.segments import Segment
 from rag_monitor.language.normalise import to_simplified
 from rag_monitor.language.replies import strip_opening
 from rag_monitor.language.script import length
@@ -43,7 +43,7 @@ def units(text: str) -> int:
     return length(text, han=_HAN_UNITS)
 
 
-def pack(claim: Piece, evidence: Evidence, limits: Limits = LIMITS) -> list[Piece]:
+def pack(claim: Segment, evidence: EvidenceIndex, limits: Limits = LIMITS) -> list[Segment]:
     """The sentences that together hold most of a claim, in the order of the passages.
 
     Greedy by weight of the claim's terms, terms that are held already counting little. The first
@@ -79,7 +79,7 @@ def pack(claim: Piece, evidence: Evidence, limits: Limits = LIMITS) -> list[Piec
     return [evidence.sentences[number] for number in sorted(chosen)]
 
 
-def _short(evidence: Evidence, limits: Limits) -> bool:
+def _short(evidence: EvidenceIndex, limits: Limits) -> bool:
     """Whether all passages together are no longer than what is read beside a claim."""
     left = limits.units
     for sentence in evidence.sentences:
@@ -89,13 +89,13 @@ def _short(evidence: Evidence, limits: Limits) -> bool:
     return True
 
 
-def _gain(sentence: Piece, left: dict[str, float]) -> float:
+def _gain(sentence: Segment, left: dict[str, float]) -> float:
     # Exact, for sets are in another order in every process, and the encoder reads what weighs most.
     held = fsum([left[term] for term in sentence.terms & left.keys()])
     return held - _LENGTH_COSTS * min(60, len(sentence.tokens))
 
 
-def reading(claim: Piece, evidence: Evidence, limits: Limits = LIMITS) -> tuple[str, str]:
+def reading(claim: Segment, evidence: EvidenceIndex, limits: Limits = LIMITS) -> tuple[str, str]:
     """What an encoder reads of one claim: the claim, with its question when short, and evidence.
 
     Chinese in Simplified characters, of which small encoders know more.
@@ -104,7 +104,7 @@ def reading(claim: Piece, evidence: Evidence, limits: Limits = LIMITS) -> tuple[
     first = strip_opening(claim.text)
     if len(claim.tokens) <= _NAMELESS and evidence.question.text:
         first = f"{evidence.question.text} {first}"
-    return _legible(first), _legible(joined([piece.text for piece in chosen]))
+    return _legible(first), _legible(joined([segment.text for segment in chosen]))
 
 
 def _legible(text: str) -> str:

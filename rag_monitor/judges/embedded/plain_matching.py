@@ -51,7 +51,7 @@ def compare(
     vocabulary: Words,
     grammar: int,
     weights: Mapping[str, float],
-    asked: frozenset[str],
+    question_terms: frozenset[str],
     scoring: Scoring,
 ) -> Compared:
     """Look all statements up in all passages.
@@ -63,10 +63,12 @@ def compare(
         vocabulary: What numbered the words.
         grammar: Words numbered up to this have no meaning of their own.
         weights: What each term weighs.
-        asked: The terms of the question.
+        question_terms: The terms of the question.
         scoring: How the best sentence is chosen.
     """
-    return _Comparison(claims, passages, vocabulary, grammar, weights, asked, scoring).result()
+    return _Comparison(
+        claims, passages, vocabulary, grammar, weights, question_terms, scoring
+    ).result()
 
 
 class _Comparison:
@@ -77,18 +79,18 @@ class _Comparison:
         vocabulary: Words,
         grammar: int,
         weights: Mapping[str, float],
-        asked: frozenset[str],
+        question_terms: frozenset[str],
         scoring: Scoring,
     ) -> None:
-        said = [np.frombuffer(numbers, np.int32) for numbers in claims]
-        everything = np.concatenate([np.empty(0, np.int32), *said])
+        claim_words = [np.frombuffer(numbers, np.int32) for numbers in claims]
+        everything = np.concatenate([np.empty(0, np.int32), *claim_words])
         self._spoken = np.unique(everything)
         self._size = _FREE + len(self._spoken)
         self._scoring = scoring
         common = frozenset(vocabulary.words[1 : grammar + 1])
         self._claims = [
             terms_among([vocabulary.words[number] for number in numbers.tolist()], common)
-            for numbers in said
+            for numbers in claim_words
         ]
         words = np.concatenate(
             [np.empty(0, np.int32), *[np.frombuffer(w, np.int32) for w, _ in passages]]
@@ -102,7 +104,7 @@ class _Comparison:
         self._rows = dict(zip(self._terms, count(), strict=False))
         self._held_in = self._find(vocabulary)
         self._background = weights
-        self._asked = asked
+        self._asked = question_terms
 
     def _places_of(self, words: NDArray[np.int32]) -> Numbers:
         """The place of each word of the passages."""
@@ -130,9 +132,9 @@ class _Comparison:
         if pairs and len(read) > 1:
             table = np.zeros(self._size**2, np.int32)
             table[list(pairs)] = np.fromiter(pairs.values(), np.int32) + 1
-            found = table[read[:-1] * self._size + read[1:]]
-            hits = ((found > 0) & (where[:-1] == where[1:])).nonzero()[0]
-            held[found[hits] - 1, where[hits]] = True
+            held_pairs = table[read[:-1] * self._size + read[1:]]
+            hits = ((held_pairs > 0) & (where[:-1] == where[1:])).nonzero()[0]
+            held[held_pairs[hits] - 1, where[hits]] = True
         return held
 
     def _by_passage(self) -> NDArray[np.bool_]:
@@ -150,11 +152,11 @@ class _Comparison:
         add = np.add.reduce
         held = self._by_passage()
         seen = np.logical_or.reduce(held, axis=1)
-        weights, asked = self._weigh()
+        weights, question_weights = self._weigh()
         totals = add(weights, axis=1)
-        own = weights * ~asked
+        own = weights * ~question_weights
         best, scores = self._best(weights)
-        found = frozenset(compress(self._terms, seen.tolist()))
+        seen_terms = frozenset(compress(self._terms, seen.tolist()))
         columns = (
             [place if score else None for place, score in zip(best, scores, strict=True)],
             totals.tolist(),
@@ -165,7 +167,7 @@ class _Comparison:
             ],
             add(own, axis=1).tolist(),
             (own @ held).tolist(),
-            [terms - found for terms in self._claims],
+            [terms - seen_terms for terms in self._claims],
         )
         return self._terms, held.tobytes(), list(zip(*columns, strict=True))
 

@@ -5,16 +5,89 @@ Nothing lowers a passage for holding more of the question, so no weight is negat
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import fsum
 from typing import Final
 
-from rag_monitor.judges.embedded.asked import asked_for
+from rag_monitor.judges.embedded.answer_type import answer_type
 from rag_monitor.judges.embedded.combination import weights_for
-from rag_monitor.judges.embedded.evidence import Evidence
-from rag_monitor.judges.embedded.pieces import Passage, Piece
-from rag_monitor.judges.embedded.qualifiers import Qualifier, conflict, qualifiers_of
+from rag_monitor.judges.embedded.evidence_index import EvidenceIndex
+from rag_monitor.judges.embedded.segments import IndexedPassage, Segment
 from rag_monitor.language.tokens import is_han
+
+_ORDINALS: Final = tuple(
+    frozenset(group.split())
+    for group in (
+        "first second third fourth fifth sixth seventh eighth ninth tenth",
+        "primary secondary tertiary",
+        "spring summer autumn winter",
+        "monday tuesday wednesday thursday friday saturday sunday",
+        "basic standard premium enterprise",
+        "bronze silver gold platinum",
+    )
+)
+_HAN_SERIES: Final = (
+    re.compile(r"([首一二两三四五六七八九十]+)(套|期|季|届|类|级|代|号|年级|等奖|胎|孩|线)"),
+    re.compile(r"第([一二三四五六七八九十百\d]+)(个?[季届章条款期次代批集名号])"),
+)
+_SAME: Final = {"首": "一", "两": "二"}
+
+
+@dataclass(frozen=True, slots=True)
+class Qualifier:
+    """What narrows a question: a year, a place in a series, one of two opposites."""
+
+    kind: str
+    value: str
+    text: str = ""
+    """As the question spells it."""
+
+
+def qualifiers_of(question: Segment) -> list[Qualifier]:
+    """What narrows a question: its years, and places in a series."""
+    qualifiers = [Qualifier("year", str(date.year)) for date in question.dates if date.year]
+    for series in _ORDINALS:
+        qualifiers.extend(Qualifier("series", t) for t in _words(question.folded) if t in series)
+    for pattern in _HAN_SERIES:
+        qualifiers.extend(
+            Qualifier(match[2], _SAME.get(match[1], match[1]), match[0][:2])
+            for match in pattern.finditer(question.folded)
+        )
+    return qualifiers
+
+
+def _words(folded: str) -> list[str]:
+    return re.findall(r"[a-z]+", folded)
+
+
+def conflict(qualifiers: Sequence[Qualifier], passage: IndexedPassage) -> str | None:
+    """The first qualifier that the passage contradicts: it names another value and never this."""
+    for qualifier in qualifiers:
+        if qualifier.kind == "year":
+            years = {str(d.year) for segment in passage.sentences for d in segment.dates if d.year}
+            if years and qualifier.value not in years:
+                return "year_mismatch"
+        elif qualifier.kind == "series":
+            series = next(s for s in _ORDINALS if qualifier.value in s)
+            words = set(_words(passage.folded))
+            if qualifier.value not in words and words & (series - {qualifier.value}):
+                return "series_mismatch"
+        elif _other_member(qualifier, passage):
+            return "series_mismatch"
+    return None
+
+
+def _other_member(qualifier: Qualifier, passage: IndexedPassage) -> bool:
+    values = {
+        _SAME.get(match[1], match[1])
+        for pattern in _HAN_SERIES
+        for match in pattern.finditer(passage.folded)
+        if match[2] == qualifier.kind
+    }
+    return bool(values) and qualifier.value not in values
+
 
 _ASKING_TEXT: Final = """
 best way name list tell explain describe define mean meaning difference type kind number
@@ -38,23 +111,23 @@ _UNKNOWN: Final = 0.5
 """Of features about numbers and dates where the question asks for neither."""
 
 
-def relevance(evidence: Evidence, query: str) -> list[tuple[float, str | None]]:
+def relevance(evidence: EvidenceIndex, query: str) -> list[tuple[float, str | None]]:
     """Per passage: probability that it is relevant to `query`, and the conflict found if any."""
-    asked = Piece(query)
-    qualifiers = qualifiers_of(asked)
+    question = Segment(query)
+    qualifiers = qualifiers_of(question)
     learnt = weights_for(query).passage
-    found: list[tuple[float, str | None]] = []
+    rated: list[tuple[float, str | None]] = []
     for passage, features in zip(
-        evidence.passages, passage_features(evidence, asked, qualifiers), strict=True
+        evidence.passages, passage_features(evidence, question, qualifiers), strict=True
     ):
         probability = learnt.probability(features)
         clash = conflict(qualifiers, passage)
-        found.append((min(probability, _CONFLICT_CAP) if clash else probability, clash))
-    return found
+        rated.append((min(probability, _CONFLICT_CAP) if clash else probability, clash))
+    return rated
 
 
 def passage_features(
-    evidence: Evidence, asked: Piece, qualifiers: Sequence[Qualifier]
+    evidence: EvidenceIndex, question: Segment, qualifiers: Sequence[Qualifier]
 ) -> list[list[float]]:
     """The features of every passage, as `combination.PASSAGE_FEATURES` names them, each 0 to 1.
 
@@ -63,19 +136,19 @@ def passage_features(
     what the best passage of the request does; measured: whether it tells a number or date of the
     kind asked for; measured_alone: the same, less the more passages do.
     """
-    weights = query_weights(asked, evidence, qualifiers)
+    weights = query_weights(question, evidence, qualifiers)
     total = fsum(weights.values()) or 1.0
     rare = _rarities(weights, evidence.passages)
     all_rare = fsum(rare.values())
-    kind = asked_for(asked.text)
-    told = [kind.measured and kind.told_in(passage) for passage in evidence.passages]
+    kind = answer_type(question.text)
+    stated = [kind.measured and kind.stated_in(passage) for passage in evidence.passages]
     whole = [_held(weights, passage.terms) / total for passage in evidence.passages]
     best = max(whole, default=0.0) or 1.0
-    others = max(1, len(told) - 1)
-    found = []
-    for passage, covered, holds in zip(evidence.passages, whole, told, strict=True):
-        alone = holds * (1 - (sum(told) - holds) / others)
-        found.append(
+    others = max(1, len(stated) - 1)
+    features = []
+    for passage, covered, holds in zip(evidence.passages, whole, stated, strict=True):
+        alone = holds * (1 - (sum(stated) - holds) / others)
+        features.append(
             [
                 _window(weights, passage) / total,
                 _held(rare, passage.terms) / all_rare if all_rare else covered,
@@ -84,17 +157,17 @@ def passage_features(
                 alone if kind.measured else _UNKNOWN,
             ]
         )
-    return found
+    return features
 
 
 def query_weights(
-    asked: Piece, evidence: Evidence, qualifiers: Sequence[Qualifier] = ()
+    question: Segment, evidence: EvidenceIndex, qualifiers: Sequence[Qualifier] = ()
 ) -> dict[str, float]:
     """Weight of each query term: rare words and names tell more, question words nothing."""
     background = evidence.weights
     narrow = {value for q in qualifiers for value in (q.value, q.text)}
     weights = {}
-    for term in asked.terms - _ASKING:
+    for term in question.terms - _ASKING:
         weight = background[term] ** _RARER
         if is_han(term[0]):
             if len(term) == 1:
@@ -105,14 +178,14 @@ def query_weights(
     return weights
 
 
-def _rarities(weights: Mapping[str, float], passages: Sequence[Passage]) -> dict[str, float]:
+def _rarities(weights: Mapping[str, float], passages: Sequence[IndexedPassage]) -> dict[str, float]:
     """Weights of the terms that some but not all of the passages hold, less the more do."""
-    found = {}
+    rarities = {}
     for term, weight in weights.items():
         holders = sum(term in passage.terms for passage in passages)
         if 0 < holders < len(passages):
-            found[term] = weight * (1 - holders / len(passages))
-    return found
+            rarities[term] = weight * (1 - holders / len(passages))
+    return rarities
 
 
 def _held(weights: Mapping[str, float], terms: frozenset[str]) -> float:
@@ -120,10 +193,10 @@ def _held(weights: Mapping[str, float], terms: frozenset[str]) -> float:
     return fsum([weights[term] for term in weights.keys() & terms])
 
 
-def _window(weights: Mapping[str, float], passage: Passage) -> float:
+def _window(weights: Mapping[str, float], passage: IndexedPassage) -> float:
     """Most weight that two neighbouring sentences hold."""
     sought = frozenset(weights) & passage.terms
-    held = [sought & piece.terms for piece in passage.sentences]
+    held = [sought & segment.terms for segment in passage.sentences]
     return max(
         (
             fsum([weights[term] for term in first.union(*held[place + 1 : place + 2])])

@@ -66,61 +66,77 @@ _STREAM_ONLY: Final = re.compile(
 )
 
 
-def adapted(known: Capabilities, sent: Mapping[str, Any], said: str) -> Capabilities | None:
+def adapted(
+    current: Capabilities, sent: Mapping[str, Any], server_message: str
+) -> Capabilities | None:
     """What to try next after the server refused `sent`; None: there is nothing simpler.
 
     Args:
-        known: How it was asked.
+        current: How it was asked.
         sent: The fields of the request, `messages` among them.
-        said: The server's words.
+        server_message: The error in its reply.
     """
-    tries = (adaptation(known, sent, said) for adaptation in _ADAPTATIONS)
-    return next((found for found in tries if found is not None), None)
+    tries = (adaptation(current, sent, server_message) for adaptation in _ADAPTATIONS)
+    return next((simpler for simpler in tries if simpler is not None), None)
 
 
-def _token_limit(known: Capabilities, sent: Mapping[str, Any], said: str) -> Capabilities | None:
-    if "max_completion_tokens" in said.lower() and "max_tokens" in sent:
-        return replace(known, token_limit="max_completion_tokens")  # noqa: S106
+def _token_limit(
+    current: Capabilities, sent: Mapping[str, Any], server_message: str
+) -> Capabilities | None:
+    if "max_completion_tokens" in server_message.lower() and "max_tokens" in sent:
+        return replace(current, token_limit="max_completion_tokens")  # noqa: S106
     return None
 
 
-def _temperature(known: Capabilities, sent: Mapping[str, Any], said: str) -> Capabilities | None:
-    if "temperature" in said.lower() and "temperature" in sent:
-        return replace(known, temperature=False)
+def _temperature(
+    current: Capabilities, sent: Mapping[str, Any], server_message: str
+) -> Capabilities | None:
+    if "temperature" in server_message.lower() and "temperature" in sent:
+        return replace(current, temperature=False)
     return None
 
 
-def _system(known: Capabilities, sent: Mapping[str, Any], said: str) -> Capabilities | None:
+def _system(
+    current: Capabilities, sent: Mapping[str, Any], server_message: str
+) -> Capabilities | None:
     has_one = any(message["role"] == "system" for message in sent["messages"])
-    refused = has_one and _NO_SYSTEM.search(said) and _TURN.search(said)
-    return replace(known, system=False) if refused else None
+    refused = has_one and _NO_SYSTEM.search(server_message) and _TURN.search(server_message)
+    return replace(current, system=False) if refused else None
 
 
-def _thinking(known: Capabilities, sent: Mapping[str, Any], said: str) -> Capabilities | None:
-    if "enable_thinking" in said and "enable_thinking" not in sent:
-        return replace(known, thinking_off=True)
+def _thinking(
+    current: Capabilities, sent: Mapping[str, Any], server_message: str
+) -> Capabilities | None:
+    if "enable_thinking" in server_message and "enable_thinking" not in sent:
+        return replace(current, thinking_off=True)
     return None
 
 
-def _stream(known: Capabilities, sent: Mapping[str, Any], said: str) -> Capabilities | None:
-    if "stream_options" in said and "stream_options" in sent:
-        return replace(known, stream_usage=False)
-    if not sent.get("stream") and _STREAM_ONLY.search(said):
-        return replace(known, stream=True)
+def _stream(
+    current: Capabilities, sent: Mapping[str, Any], server_message: str
+) -> Capabilities | None:
+    if "stream_options" in server_message and "stream_options" in sent:
+        return replace(current, stream_usage=False)
+    if not sent.get("stream") and _STREAM_ONLY.search(server_message):
+        return replace(current, stream=True)
     return None
 
 
-def _logprobs(known: Capabilities, sent: Mapping[str, Any], said: str) -> Capabilities | None:
-    del said
+def _logprobs(
+    current: Capabilities, sent: Mapping[str, Any], server_message: str
+) -> Capabilities | None:
+    del server_message
     if "logprobs" in sent:
-        return replace(known, top_logprobs=_NEXT_LOGPROBS.get(known.top_logprobs, 0))
+        return replace(current, top_logprobs=_NEXT_LOGPROBS.get(current.top_logprobs, 0))
     return None
 
 
-def _shape(known: Capabilities, sent: Mapping[str, Any], said: str) -> Capabilities | None:
-    del said
-    if known.shape in _NEXT_SHAPE and ("response_format" in sent or "tools" in sent):
-        return replace(known, shape=_NEXT_SHAPE[known.shape])
+def _shape(
+    current: Capabilities, sent: Mapping[str, Any], server_message: str
+) -> Capabilities | None:
+    del server_message
+    if current.shape in _NEXT_SHAPE and ("response_format" in sent or "tools" in sent):
+        return replace(current, shape=_NEXT_SHAPE[current.shape])
     return None
 
 

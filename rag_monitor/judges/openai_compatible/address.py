@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from rag_monitor.errors import ConfigurationError
 from rag_monitor.judges.openai_compatible.options import OpenAICompatibleOptions
-from rag_monitor.redaction.foreign import without_credentials
+from rag_monitor.redaction.redactor import without_credentials
 
 NO_KEY: Final = "none"
 """The setting for servers that ask for no key."""
@@ -49,8 +49,9 @@ def address_of(options: OpenAICompatibleOptions) -> Address:
     for name, value in options.headers.items():
         if not _HEADER.fullmatch(name) or not value.isprintable() or not value.isascii():
             raise ConfigurationError(
-                f"judges.openai_compatible.headers: {name!r} cannot be sent; a header is one line "
-                "of ASCII"
+                "judges.openai_compatible.headers: {name!r} cannot be sent; a header is one line "
+                "of ASCII",
+                name=name,
             )
     key = "" if options.api_key == NO_KEY else options.api_key
     hidden = [value for name, value in query.items() if _SECRET_NAME.search(name)]

@@ -16,12 +16,16 @@ from rag_monitor.judges.openai_compatible.chat_reply import ChatReply
 from rag_monitor.judges.openai_compatible.meter import Meter
 from rag_monitor.judges.openai_compatible.options import OpenAICompatibleOptions
 from rag_monitor.judges.openai_compatible.refused import ReplyCut, RequestRefused, TooLong
-from rag_monitor.judges.openai_compatible.transport import ChatTransport, Message
-from rag_monitor.judges.openai_compatible.ways import Way, forget_ways, label_fields
+from rag_monitor.judges.openai_compatible.scoring_methods import (
+    ScoringMethod,
+    forget_scoring_methods,
+    label_fields,
+)
+from rag_monitor.judges.openai_compatible.transport import ChatMessage, ChatTransport
 
 __all__ = ["AdaptiveChat", "Capabilities", "Shape", "forget"]
 
-_KNOWN: dict[tuple[str, str], Capabilities] = {}
+_CAPABILITIES: dict[tuple[str, str], Capabilities] = {}
 _TOOL_NAME: Final = "record"
 _MORE_ROOM: Final = {0: 4_096, 4_096: 16_384}
 _LIMITS: Final = frozenset({"max_tokens", "max_completion_tokens"})
@@ -41,11 +45,11 @@ class AdaptiveChat:
     @property
     def capabilities(self) -> Capabilities:
         """What is known so far; starts hopeful."""
-        return _KNOWN.get(self._key, Capabilities())
+        return _CAPABILITIES.get(self._key, Capabilities())
 
     async def structured(
         self,
-        messages: Sequence[Message],
+        messages: Sequence[ChatMessage],
         schema: Mapping[str, Any],
         max_tokens: int,
         deadline: Deadline,
@@ -63,8 +67,8 @@ class AdaptiveChat:
         tried = 0
         while room is not None:
 
-            def body(known: Capabilities, more: int = room) -> dict[str, Any]:
-                return _limited(known, max_tokens + more) | _shape(known.shape, schema)
+            def body(current: Capabilities, more: int = room) -> dict[str, Any]:
+                return _limited(current, max_tokens + more) | _shape(current.shape, schema)
 
             try:
                 reply = await self._send(messages, body, deadline, meter)
@@ -74,18 +78,19 @@ class AdaptiveChat:
                 break  # what does not fit is the room, not the trace
             if not _lost_in_thought(reply):
                 if room > self.capabilities.room:
-                    _KNOWN[self._key] = replace(self.capabilities, room=room)
+                    _CAPABILITIES[self._key] = replace(self.capabilities, room=room)
                 return reply
             tried = max_tokens + room
             # A limit of the operator's stands; the same request would bring the same.
             room = None if _LIMITS & self._options.extra_body.keys() else _MORE_ROOM.get(room)
         raise ReplyCut(
-            f"the model thought for all of the {tried} tokens it was given and did not reply; turn "
-            "its thinking off, or give it more by max_completion_tokens in extra_body"
+            "the model thought for all of the {tokens} tokens it was given and did not reply; "
+            "turn its thinking off, or give it more by max_completion_tokens in extra_body",
+            tokens=tried,
         )
 
     async def one_token(
-        self, messages: Sequence[Message], deadline: Deadline, meter: Meter
+        self, messages: Sequence[ChatMessage], deadline: Deadline, meter: Meter
     ) -> ChatReply:
         """The first token of the reply with its alternatives, where the server gives them.
 
@@ -93,38 +98,42 @@ class AdaptiveChat:
             JudgeError: As for `structured`.
         """
 
-        def body(known: Capabilities) -> dict[str, Any]:
-            fields = _limited(known, 1)
-            if known.top_logprobs:
-                fields |= {"logprobs": True, "top_logprobs": known.top_logprobs}
+        def body(current: Capabilities) -> dict[str, Any]:
+            fields = _limited(current, 1)
+            if current.top_logprobs:
+                fields |= {"logprobs": True, "top_logprobs": current.top_logprobs}
             return fields
 
         return await self._send(messages, body, deadline, meter)
 
     async def label_token(
-        self, messages: Sequence[Message], way: Way, deadline: Deadline, meter: Meter
+        self,
+        messages: Sequence[ChatMessage],
+        method: ScoringMethod,
+        deadline: Deadline,
+        meter: Meter,
     ) -> ChatReply:
-        """The first token with the logprobs of the labels of `way` and no others.
+        """The first token with the logprobs of the labels of `method` and no others.
 
         Raises:
             JudgeError: As for `structured`; nothing simpler is tried.
         """
-        known = self.capabilities
-        fields = self._fields(known, _limited(known, 1) | label_fields(way))
+        current = self.capabilities
+        fields = self._fields(current, _limited(current, 1) | label_fields(method))
         return await self._limits.call(
-            lambda: self._transport.chat(_turns(messages, known), fields, meter), deadline
+            lambda: self._transport.chat(_turns(messages, current), fields, meter), deadline
         )
 
     async def _send(
-        self, messages: Sequence[Message], body: Any, deadline: Deadline, meter: Meter
+        self, messages: Sequence[ChatMessage], body: Any, deadline: Deadline, meter: Meter
     ) -> ChatReply:
-        known = self.capabilities
+        current = self.capabilities
         while True:
-            turns = _turns(messages, known)
-            fields = self._fields(known, body(known))
+            turns = _turns(messages, current)
+            fields = self._fields(current, body(current))
 
             async def attempt(
-                turns: Sequence[Message] = turns, fields: dict[str, Any] = fields
+                turns: Sequence[ChatMessage] = turns, fields: dict[str, Any] = fields
             ) -> ChatReply:
                 return await self._transport.chat(turns, fields, meter)
 
@@ -133,22 +142,22 @@ class AdaptiveChat:
             except TooLong:
                 raise
             except RequestRefused as error:
-                lower = adapted(known, {"messages": turns, **fields}, error.words)
+                lower = adapted(current, {"messages": turns, **fields}, error.words)
                 if lower is None:
                     raise
-                known = lower
+                current = lower
             else:
-                _KNOWN[self._key] = known
+                _CAPABILITIES[self._key] = current
                 return reply
 
-    def _fields(self, known: Capabilities, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _fields(self, current: Capabilities, own_fields: Mapping[str, Any]) -> dict[str, Any]:
         """The fields of a request besides model and messages; the operator's own win."""
-        fields = dict(asked)
-        if known.thinking_off:
+        fields = dict(own_fields)
+        if current.thinking_off:
             fields["enable_thinking"] = False
-        if known.stream:
+        if current.stream:
             fields["stream"] = True
-            if known.stream_usage:
+            if current.stream_usage:
                 fields["stream_options"] = {"include_usage": True}
         return fields | dict(self._options.extra_body)
 
@@ -160,21 +169,21 @@ def _lost_in_thought(reply: ChatReply) -> bool:
 
 def forget() -> None:
     """Forget what is known of all servers, e.g. after one was upgraded."""
-    _KNOWN.clear()
-    forget_ways()
+    _CAPABILITIES.clear()
+    forget_scoring_methods()
 
 
-def _turns(messages: Sequence[Message], known: Capabilities) -> Sequence[Message]:
+def _turns(messages: Sequence[ChatMessage], current: Capabilities) -> Sequence[ChatMessage]:
     """The messages; where there is no system role, its text begins the user's turn."""
-    if known.system or messages[0]["role"] != "system":
+    if current.system or messages[0]["role"] != "system":
         return messages
     system, user, *rest = messages
     return [{**user, "content": f"{system['content']}\n\n{user['content']}"}, *rest]
 
 
-def _limited(known: Capabilities, max_tokens: int) -> dict[str, Any]:
-    fields: dict[str, Any] = {known.token_limit: max_tokens}
-    if known.temperature:
+def _limited(current: Capabilities, max_tokens: int) -> dict[str, Any]:
+    fields: dict[str, Any] = {current.token_limit: max_tokens}
+    if current.temperature:
         fields["temperature"] = 0
     return fields
 

@@ -16,7 +16,7 @@ from rag_monitor.judges.thinking import (
     has_thought,
     without_thoughts,
 )
-from rag_monitor.redaction.foreign import presentable
+from rag_monitor.redaction.redactor import presentable
 
 _WITHHELD: Final = frozenset({"content_filter", "sensitive", "safety", "prohibited_content"})
 _SLACK: Final = 1e-2
@@ -50,10 +50,10 @@ class ChatReply:
             JudgeOutputInvalid: There is none, or more than one.
         """
         right = next((text for text in self.texts if repeats(text, nonce)), self.content)
-        found = parse_reply(right, nonce)
+        reply = parse_reply(right, nonce)
         if self.cut and not right.rstrip().endswith(("}", "```", "｝")):
             raise JudgeOutputInvalid("the reply was cut off before its end")
-        return found
+        return reply
 
 
 def read_chat(raw: Mapping[str, Any]) -> ChatReply:
@@ -76,13 +76,17 @@ def _read_choice(choice: Mapping[str, Any], usage: object) -> ChatReply:
     message = choice.get("message") or choice.get("delta") or {"content": choice["text"]}
     finish, declined = choice.get("finish_reason"), message.get("refusal")
     calls = list(_arguments(message))
-    said = _text(message.get("content"))
+    content = _text(message.get("content"))
     if isinstance(finish, str) and finish.lower() in _WITHHELD:
-        raise ReplyWithheld(f"the judge's server withholds its reply: {presentable(finish)}")
-    if declined and isinstance(declined, str) and not said.strip() and not calls:
-        raise ReplyWithheld(f"the model declines to judge: {presentable(declined)}")
+        raise ReplyWithheld(
+            "the judge's server withholds its reply: {finish}", finish=presentable(finish)
+        )
+    if declined and isinstance(declined, str) and not content.strip() and not calls:
+        raise ReplyWithheld(
+            "the model declines to judge: {declined}", declined=presentable(declined)
+        )
     cut = finish in ("length", "max_tokens", "MAX_TOKENS")
-    texts = [*calls, without_thoughts(said)] if said.strip() else calls
+    texts = [*calls, without_thoughts(content)] if content.strip() else calls
     if not texts and not cut:
         texts = [_text(message.get(name)) for name in BESIDE]
     return ChatReply(
@@ -129,8 +133,8 @@ def _first_token(logprobs: Any) -> list[tuple[str, float]] | None:
         return None
     first = logprobs["content"][0]
     listed = first.get("top_logprobs") or [first]
-    found = [(str(entry["token"]), float(entry["logprob"])) for entry in listed]
+    alternatives = [(str(entry["token"]), float(entry["logprob"])) for entry in listed]
     # JSON of Python servers knows NaN and Infinity; a verdict made of one would be a score.
-    if not all(logprob <= _SLACK for _, logprob in found):
+    if not all(logprob <= _SLACK for _, logprob in alternatives):
         raise JudgeOutputInvalid("the server's logprobs are none")
-    return sorted(found, key=lambda entry: -entry[1])
+    return sorted(alternatives, key=lambda entry: -entry[1])

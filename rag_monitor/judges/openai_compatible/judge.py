@@ -20,17 +20,17 @@ from rag_monitor.domain.judgement import (
 )
 from rag_monitor.domain.ports import BudgetLedger, Embedder, ReplyCache
 from rag_monitor.errors import JudgeError
-from rag_monitor.judges import known_answers, remembered
+from rag_monitor.judges import reply_cache
 from rag_monitor.judges.accounting import Account, estimate_usage
 from rag_monitor.judges.limits import Limits
 from rag_monitor.judges.openai_compatible.capabilities import AdaptiveChat, Capabilities
-from rag_monitor.judges.openai_compatible.inquiry import Inquirer
+from rag_monitor.judges.openai_compatible.judge_run import JudgeRunner
 from rag_monitor.judges.openai_compatible.meter import Meter
 from rag_monitor.judges.openai_compatible.options import OpenAICompatibleOptions, VerdictMode
-from rag_monitor.judges.openai_compatible.probe import probe_server
+from rag_monitor.judges.openai_compatible.probe import WRONG, passed, probe_request, probe_server
+from rag_monitor.judges.openai_compatible.scoring_methods import ScoringProbe
 from rag_monitor.judges.openai_compatible.served_model import recorded
 from rag_monitor.judges.openai_compatible.transport import ChatTransport
-from rag_monitor.judges.openai_compatible.ways import WayFinder
 from rag_monitor.judges.prompts import LANGUAGES, load, prompts_hash
 from rag_monitor.judges.questions import ASKABLE, Plan, Splitter, make_plan
 
@@ -71,7 +71,7 @@ class OpenAICompatibleJudge:
         self._limits = limits or Limits(options.limits)
         self._chat = AdaptiveChat(options, self._transport, self._limits)
         self._canary = secrets.token_hex(8)
-        self._inquirer = Inquirer(
+        self._runner = JudgeRunner(
             options, self._chat, self._transport, self._limits, embedder, self._canary
         )
         self._embeds = embedder is not None or options.embedding_model is not None
@@ -102,16 +102,16 @@ class OpenAICompatibleJudge:
         """
         key = ""
         if self._cache is not None:
-            key = remembered.cache_key(request, self._configured, self._parameters())
+            key = reply_cache.cache_key(request, self._configured, self._parameters())
             stored = await asyncio.to_thread(self._cache.get, key)
-            known = None if stored is None else remembered.load(stored, self._configured)
-            if known is not None:
-                return known
+            cached = None if stored is None else reply_cache.load(stored, self._configured)
+            if cached is not None:
+                return cached
         judgement = await self._judge_fresh(request)
-        if self._cache is not None and remembered.worth_keeping(judgement):
+        if self._cache is not None and reply_cache.is_cacheable(judgement):
             await asyncio.to_thread(
                 lambda cache: cache.put(
-                    key, remembered.dump(judgement), project=request.project, trace_id=request.key
+                    key, reply_cache.dump(judgement), project=request.project, trace_id=request.key
                 ),
                 self._cache,
             )
@@ -129,9 +129,9 @@ class OpenAICompatibleJudge:
         if probe is None:
             return results
         *real, check = results
-        if isinstance(check, Judgement) and known_answers.passed(check):
+        if isinstance(check, Judgement) and passed(check):
             return real
-        telemetry.dropped("judges", known_answers.WRONG)
+        telemetry.dropped("judges", WRONG)
         if not isinstance(check, Judgement):
             _log.info("a known-answer probe got no judgement: %s", check)
             return real
@@ -147,18 +147,18 @@ class OpenAICompatibleJudge:
         hurried = Limits(replace(self._options.limits, attempts=2, deadline_s=_PROBE_DEADLINE_S))
         chat = AdaptiveChat(self._options, self._transport, hurried)
         meter = Meter()
-        found = await probe_server(chat, self._canary, hurried.deadline(), meter)
+        capabilities = await probe_server(chat, self._canary, hurried.deadline(), meter)
         self._answered_by(meter)
-        return found
+        return capabilities
 
     async def inspect(self) -> Mapping[str, object]:
         """What `probe` found, by name, and where label probabilities come from."""
-        found: dict[str, object] = asdict(await self.probe())
+        facts: dict[str, object] = asdict(await self.probe())
         if self.identity.served_model:
-            found["served_model"] = self.identity.served_model
-        finder = WayFinder(self._options, self._transport)
-        way = await finder.way(load(LANGUAGES[0]), Meter())
-        return found | {"labels_by": way.scoring}
+            facts["served_model"] = self.identity.served_model
+        finder = ScoringProbe(self._options, self._transport)
+        method = await finder.method(load(LANGUAGES[0]), Meter())
+        return facts | {"labels_by": method.scoring}
 
     async def close(self) -> None:
         """Close the connections."""
@@ -185,7 +185,7 @@ class OpenAICompatibleJudge:
         purse = await self._account.open(request.project, estimate)
         meter = Meter(purse, self._price)
         try:
-            judgement = await self._inquirer.inquire(plan, self._configured, meter)
+            judgement = await self._runner.run(plan, self._configured, meter)
         finally:
             usage = self._usage(meter, time.perf_counter() - began)
             if purse is not None:
@@ -231,7 +231,7 @@ class OpenAICompatibleJudge:
         if not every or self._judged // every == before // every:
             return None
         self._probes += 1
-        return known_answers.probe_request(self._probes, requests[0].project)
+        return probe_request(self._probes, requests[0].project)
 
 
 def _model_name(options: OpenAICompatibleOptions, embedder: Embedder | None) -> str:
@@ -251,18 +251,18 @@ def _has_work(plan: Plan) -> bool:
 def _finished(plan: Plan, identity: JudgeIdentity) -> Judgement:
     return Judgement(
         identity=identity,
-        verdicts=tuple(plan.settled),
+        verdicts=tuple(plan.decided),
         missing=plan.missing,
         refusal=plan.refusal,
     )
 
 
 def _calls(plan: Plan, options: OpenAICompatibleOptions) -> int:
-    asked = 1 if options.verdicts is VerdictMode.STRUCTURED else max(1, len(plan.questions))
-    return asked + plan.regenerate
+    calls = 1 if options.verdicts is VerdictMode.STRUCTURED else max(1, len(plan.questions))
+    return calls + plan.regenerate
 
 
 def _mark(result: Judgement | Exception) -> Judgement | Exception:
     if isinstance(result, Judgement) and result.suspect is None:
-        return replace(result, suspect=known_answers.WRONG)
+        return replace(result, suspect=WRONG)
     return result

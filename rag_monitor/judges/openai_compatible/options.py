@@ -10,7 +10,8 @@ from typing import Any, Final
 from pydantic import TypeAdapter, ValidationError
 
 from rag_monitor.errors import ConfigurationError
-from rag_monitor.judges.limits import LimitOptions
+from rag_monitor.field_values import wrong_value
+from rag_monitor.judges.limits import FORMER_NAMES, LimitOptions
 
 
 class VerdictMode(StrEnum):
@@ -104,9 +105,12 @@ def read_options(raw: Mapping[str, Any]) -> OpenAICompatibleOptions:
     where = "judges.openai_compatible"
     values = dict(raw)
     _check(values, OpenAICompatibleOptions, where)
+    if isinstance(values.get("limits"), Mapping):
+        limits = values["limits"].items()
+        values["limits"] = {FORMER_NAMES.get(name, name): value for name, value in limits}
     for name in ("base_url", "model"):
         if not values.get(name):
-            raise ConfigurationError(f"{where}.{name} is missing")
+            raise ConfigurationError("{where}.{name} is missing", where=where, name=name)
     for name, kind in _NESTED.items():
         if isinstance(values.get(name), Mapping):
             _check(values[name], kind, f"{where}.{name}")
@@ -115,13 +119,18 @@ def read_options(raw: Mapping[str, Any]) -> OpenAICompatibleOptions:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join((where, *map(str, first["loc"])))
-        raise ConfigurationError(f"{place}: {first['msg']}") from None
+        raise ConfigurationError(
+            "{place}: {reason}", place=place, reason=wrong_value(first)
+        ) from None
 
 
 def _check(values: Mapping[str, Any], kind: type[Any], where: str) -> None:
-    known = {f.name for f in fields(kind)}
+    settings = {f.name for f in fields(kind)}
     for name in values:
-        if name not in known:
+        if name not in settings:
             raise ConfigurationError(
-                f"{where} has no setting {name!r}; known are {', '.join(sorted(known))}"
+                "{where} has no setting {name!r}; known are {names}",
+                where=where,
+                name=name,
+                names=", ".join(sorted(settings)),
             )

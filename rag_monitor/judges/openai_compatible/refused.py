@@ -9,14 +9,14 @@ class RequestRefused(JudgeOutputInvalid):
     """The server does not take a request of this shape or size.
 
     Args:
-        message: What to show.
+        text: What to show, with `params`.
         words: All that the server said, codes included: what tells which shape it would take.
     """
 
     reason = "request_refused"
 
-    def __init__(self, message: str | None = None, words: str = "") -> None:
-        super().__init__(message)
+    def __init__(self, text: str | None = None, /, *, words: str = "", **params: object) -> None:
+        super().__init__(text, **params)
         self.words = words or str(self)
 
 

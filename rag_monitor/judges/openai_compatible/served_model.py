@@ -9,7 +9,7 @@ from typing import Final
 
 from rag_monitor.errors import OtherModelServed
 from rag_monitor.judges.openai_compatible.options import ServedModelMode
-from rag_monitor.redaction.foreign import presentable
+from rag_monitor.redaction.redactor import presentable
 
 _log = logging.getLogger(__name__)
 
@@ -46,12 +46,16 @@ class ServedModels:
             return set()
         if name not in self._said and len(self._said) >= _MOST:
             name = _OTHERS
-        said = f"the judge's server answers with the model {name!r}, not {self._configured!r}"
+        error = OtherModelServed(
+            "the judge's server answers with the model {served!r}, not {configured!r}",
+            served=name,
+            configured=self._configured,
+        )
         if self._mode is ServedModelMode.FAIL and not is_snapshot(self._configured, name):
-            raise OtherModelServed(said)
+            raise error
         if name not in self._said:
             self._said.add(name)
-            _log.warning("%s; its scores name both", said)
+            _log.warning("%s; its scores name both", error)
         return {name}
 
 

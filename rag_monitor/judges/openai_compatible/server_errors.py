@@ -14,11 +14,12 @@ from enum import StrEnum
 from typing import Final
 
 from rag_monitor.errors import JudgeError, JudgeRefused, QuotaExhausted
+from rag_monitor.i18n import Message, msgid
 from rag_monitor.judges.limits import Overloaded
+from rag_monitor.judges.openai_compatible.error_body import ErrorBody
 from rag_monitor.judges.openai_compatible.refused import ReplyWithheld, RequestRefused, TooLong
-from rag_monitor.judges.openai_compatible.server_words import ServerWords
 from rag_monitor.outbound.retry import retry_after
-from rag_monitor.redaction.foreign import presentable
+from rag_monitor.redaction.redactor import presentable
 
 PATIENCE_S: Final = 300.0
 """A wait up to this is a rate limit; a longer one is a quota of hours or days."""
@@ -44,10 +45,10 @@ def wait_of(headers: Mapping[str, str], text: str) -> float | None:
 
 
 def _said(text: str) -> float | None:
-    found = _SAID.search(text)
-    if found is None:
+    match = _SAID.search(text)
+    if match is None:
         return None
-    return float(found[2]) if found[2] else _length(found[1])
+    return float(match[2]) if match[2] else _length(match[1])
 
 
 def _reset(headers: Mapping[str, str]) -> float | None:
@@ -79,7 +80,7 @@ def _length(text: str) -> float | None:
     return sum(float(n) * _UNITS[unit.lower()] for n, unit in parts) if parts else None
 
 
-class Trouble(StrEnum):
+class ErrorKind(StrEnum):
     """What kind of trouble."""
 
     TRANSIENT = "transient"
@@ -167,13 +168,12 @@ _BROKEN_BY_SHAPE: Final = re.compile(
     _I,
 )
 """What servers that render prompts themselves answer 500 with, and would answer again."""
-_INSIDE: Final = {200: " with an error inside"}
 _NO_ACCESS: Final = frozenset({401, 403, 404, 405, 407, 410})
 _BAD_REQUEST: Final = frozenset({400, 412, 413, 415, 422, 501})
 _BROKE: Final = frozenset({200, 500})
 
 
-def trouble_of(status: int, words: ServerWords, wait_s: float | None = None) -> Trouble:
+def error_kind(status: int, words: ErrorBody, wait_s: float | None = None) -> ErrorKind:
     """The kind of trouble.
 
     Args:
@@ -183,18 +183,18 @@ def trouble_of(status: int, words: ServerWords, wait_s: float | None = None) -> 
     """
     text = words.text
     if _CONTENT.search(text):
-        return Trouble.CONTENT
+        return ErrorKind.CONTENT
     if status == 402 or _EMPTY.search(text):
-        return Trouble.QUOTA
+        return ErrorKind.QUOTA
     passing = wait_s is not None and wait_s <= PATIENCE_S
     if _LONG_TERM.search(text) and _limits(status, text):
-        return Trouble.RATE_LIMIT if passing and "PerDay" not in text else Trouble.QUOTA
+        return ErrorKind.RATE_LIMIT if passing and "PerDay" not in text else ErrorKind.QUOTA
     if _STATED.search(text):
-        return Trouble.RATE_LIMIT if _SHORT_TERM.search(text) else Trouble.QUOTA
+        return ErrorKind.RATE_LIMIT if _SHORT_TERM.search(text) else ErrorKind.QUOTA
     if _QUOTA.search(text) and _limits(status, text):
-        return Trouble.RATE_LIMIT if passing or _SHORT_TERM.search(text) else Trouble.QUOTA
+        return ErrorKind.RATE_LIMIT if passing or _SHORT_TERM.search(text) else ErrorKind.QUOTA
     if status == 429:
-        return Trouble.SIZE if _sized(text) and "reduced" in text else Trouble.RATE_LIMIT
+        return ErrorKind.SIZE if _sized(text) and "reduced" in text else ErrorKind.RATE_LIMIT
     return _by_status(status, text)
 
 
@@ -207,23 +207,23 @@ def _sized(text: str) -> bool:
     return _TOO_LONG.search(text) is not None and "logprob" not in text.lower()
 
 
-def _by_status(status: int, text: str) -> Trouble:
+def _by_status(status: int, text: str) -> ErrorKind:
     if status in _NO_ACCESS:
-        return Trouble.SETUP
+        return ErrorKind.SETUP
     bad = status in _BAD_REQUEST
     if status == 413 or (_sized(text) and (bad or status in _BROKE)):
-        return Trouble.SIZE
+        return ErrorKind.SIZE
     if (bad or status in _BROKE) and _SETUP.search(text):
-        return Trouble.SETUP
+        return ErrorKind.SETUP
     if bad and _SHORT_TERM.search(text):
-        return Trouble.RATE_LIMIT
+        return ErrorKind.RATE_LIMIT
     if bad or (status in _BROKE and _BROKEN_BY_SHAPE.search(text)):
-        return Trouble.SHAPE
-    return Trouble.TRANSIENT
+        return ErrorKind.SHAPE
+    return ErrorKind.TRANSIENT
 
 
 def error_of(
-    status: int, words: ServerWords, headers: Mapping[str, str], secrets: Iterable[str]
+    status: int, words: ErrorBody, headers: Mapping[str, str], secrets: Iterable[str]
 ) -> JudgeError:
     """The error to raise, with the server's own sentence, cleaned.
 
@@ -235,21 +235,27 @@ def error_of(
     """
     stated = status if status != 200 else words.status or status
     wait_s = wait_of(headers, words.text)
-    sentence = presentable(words.sentence, secrets) or "it gave no reason"
-    inside = f" with an error inside ({stated})" if stated != status else _INSIDE.get(status, "")
-    said = f"the judge's server answered {status}{inside}: {sentence}"
-    match trouble_of(stated, words, wait_s):
-        case Trouble.QUOTA:
-            return QuotaExhausted(said)
-        case Trouble.SETUP:
-            return JudgeRefused(said)
-        case Trouble.CONTENT:
-            return ReplyWithheld(said)
-        case Trouble.SIZE:
-            return TooLong(said, words.text)
-        case Trouble.SHAPE:
-            return RequestRefused(said, words.text)
-        case Trouble.RATE_LIMIT:
-            return Overloaded(said, wait_s)
-        case Trouble.TRANSIENT:
-            return Overloaded(said, wait_s, broke=stated in _BROKE)
+    text = msgid("the judge's server answered {status}: {reason}")
+    if stated != status:
+        text = msgid(
+            "the judge's server answered {status} with an error inside ({stated}): {reason}"
+        )
+    elif status == 200:
+        text = msgid("the judge's server answered {status} with an error inside: {reason}")
+    reason = presentable(words.sentence, secrets) or Message("it gave no reason")
+    message = Message(text, status=status, stated=stated, reason=reason)
+    match error_kind(stated, words, wait_s):
+        case ErrorKind.QUOTA:
+            return QuotaExhausted(message)
+        case ErrorKind.SETUP:
+            return JudgeRefused(message)
+        case ErrorKind.CONTENT:
+            return ReplyWithheld(message)
+        case ErrorKind.SIZE:
+            return TooLong(message, words=words.text)
+        case ErrorKind.SHAPE:
+            return RequestRefused(message, words=words.text)
+        case ErrorKind.RATE_LIMIT:
+            return Overloaded(message, retry_after_s=wait_s)
+        case ErrorKind.TRANSIENT:
+            return Overloaded(message, retry_after_s=wait_s, broke=stated in _BROKE)

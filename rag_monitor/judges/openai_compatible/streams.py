@@ -99,10 +99,10 @@ def _add_call(call: Any, calls: list[dict[str, Any]]) -> None:
     if not isinstance(call, Mapping):
         return
     place = call.get("index")
-    known = next((c for c in calls if c["index"] == place), None)
-    if known is None:
-        known = {"index": place, "function": {"name": "", "arguments": ""}}
-        calls.append(known)
-    said = call.get("function") or {}
-    _join(known["function"], "name", said.get("name"))
-    _join(known["function"], "arguments", said.get("arguments"))
+    existing = next((c for c in calls if c["index"] == place), None)
+    if existing is None:
+        existing = {"index": place, "function": {"name": "", "arguments": ""}}
+        calls.append(existing)
+    function = call.get("function") or {}
+    _join(existing["function"], "name", function.get("name"))
+    _join(existing["function"], "arguments", function.get("arguments"))

@@ -13,19 +13,23 @@ from rag_monitor.errors import (
     OtherModelServed,
     QuotaExhausted,
 )
-from rag_monitor.judges.evidence import gather
 from rag_monitor.judges.hardening import draw_boundary, fenced
 from rag_monitor.judges.labels import LOW_LABEL_MASS, MIN_LABEL_MASS, LabelVerdict, verdict_of
 from rag_monitor.judges.limits import Deadline, Limits
 from rag_monitor.judges.openai_compatible.capabilities import AdaptiveChat
 from rag_monitor.judges.openai_compatible.chat_reply import ChatReply
-from rag_monitor.judges.openai_compatible.form import Answers
 from rag_monitor.judges.openai_compatible.meter import Meter
 from rag_monitor.judges.openai_compatible.options import OpenAICompatibleOptions
 from rag_monitor.judges.openai_compatible.refused import ReplyWithheld, TooLong
-from rag_monitor.judges.openai_compatible.structured import Sight
-from rag_monitor.judges.openai_compatible.transport import Message
-from rag_monitor.judges.openai_compatible.ways import Scoring, Way, WayFinder
+from rag_monitor.judges.openai_compatible.scoring_methods import (
+    Scoring,
+    ScoringMethod,
+    ScoringProbe,
+)
+from rag_monitor.judges.openai_compatible.structured import InputBudget
+from rag_monitor.judges.openai_compatible.structured_prompt import Answers
+from rag_monitor.judges.openai_compatible.transport import ChatMessage
+from rag_monitor.judges.prompt_evidence import gather_evidence
 from rag_monitor.judges.prompts import PromptSet
 from rag_monitor.judges.questions import Plan, Question, question_text
 
@@ -59,12 +63,12 @@ class TokenAsker:
         self,
         options: OpenAICompatibleOptions,
         chat: AdaptiveChat,
-        ways: WayFinder,
+        methods: ScoringProbe,
         limits: Limits,
     ) -> None:
         self._options = options
         self._chat = chat
-        self._ways = ways
+        self._scoring = methods
         self._limits = limits
 
     async def ask(
@@ -72,7 +76,7 @@ class TokenAsker:
         plan: Plan,
         questions: Sequence[Question],
         prompts: PromptSet,
-        sight: Sight,
+        budget: InputBudget,
         deadline: Deadline,
         meter: Meter,
     ) -> Answers:
@@ -82,69 +86,73 @@ class TokenAsker:
             JudgeError: One of the calls failed; half a trace is no judgement.
         """
         while True:
-            way = await self._ways.way(prompts, meter)
+            method = await self._scoring.method(prompts, meter)
             try:
-                return await self._ask(plan, questions, prompts, sight, deadline, meter, way)
+                return await self._ask(plan, questions, prompts, budget, deadline, meter, method)
             except TooLong as refused:
-                sight.narrow(refused)
+                budget.halve(refused)
             except (ReplyWithheld, QuotaExhausted, OtherModelServed):
                 raise  # the way is none the worse
             except (JudgeRefused, JudgeOutputInvalid):
-                if way.scoring is Scoring.TOP_LOGPROBS:
+                if method.scoring is Scoring.TOP_LOGPROBS:
                     raise
-                self._ways.distrust(prompts)
+                self._scoring.disable(prompts)
 
     async def _ask(
         self,
         plan: Plan,
         questions: Sequence[Question],
         prompts: PromptSet,
-        sight: Sight,
+        budget: InputBudget,
         deadline: Deadline,
         meter: Meter,
-        way: Way,
+        method: ScoringMethod,
     ) -> Answers:
-        evidence = gather(plan.request, sight.max_chars)
-        sight.coverage = min(sight.coverage, evidence.coverage)
+        evidence = gather_evidence(plan.request, budget.max_chars)
+        budget.coverage = min(budget.coverage, evidence.coverage)
         has_query = bool(plan.request.query)
         prefix = fenced(draw_boundary(), evidence.data) + "\n" + prompts.verdict["closing"] + " "
 
         system = {"role": "system", "content": prompts.verdict["system"]}
         texts = [question_text(question, prompts, has_query=has_query) for question in questions]
-        asked = [[system, {"role": "user", "content": prefix + text}] for text in texts]
+        conversations = [[system, {"role": "user", "content": prefix + text}] for text in texts]
         answers = Answers()
-        if way.scoring in (Scoring.SGLANG_SCORE, Scoring.VLLM_SCORING):
+        if method.scoring in (Scoring.SGLANG_SCORE, Scoring.VLLM_SCORING):
             for question, masses in zip(
-                questions, await self._scored(asked, way, deadline, meter), strict=True
+                questions, await self._scored(conversations, method, deadline, meter), strict=True
             ):
-                _settle(question, verdict_of(*masses), answers)
+                _record(question, verdict_of(*masses), answers)
             return answers
 
-        async def put(messages: Sequence[Message]) -> ChatReply:
-            if way.scoring is Scoring.LABEL_IDS:
-                return await self._chat.label_token(messages, way, deadline, meter)
+        async def put(messages: Sequence[ChatMessage]) -> ChatReply:
+            if method.scoring is Scoring.LABEL_IDS:
+                return await self._chat.label_token(messages, method, deadline, meter)
             return await self._chat.one_token(messages, deadline, meter)
 
         first = 1 if self._options.warm_prefix else 0
-        replies = [await put(messages) for messages in asked[:first]]
-        replies += await _all([put(messages) for messages in asked[first:]])
+        replies = [await put(messages) for messages in conversations[:first]]
+        replies += await _all([put(messages) for messages in conversations[first:]])
         for question, reply in zip(questions, replies, strict=True):
-            if way.scoring is Scoring.LABEL_IDS:
-                listed = self._ways.label_probabilities(reply.top_logprobs or ())
-                _settle(question, verdict_of(*way.masses(listed)), answers)
+            if method.scoring is Scoring.LABEL_IDS:
+                listed = self._scoring.label_probabilities(reply.top_logprobs or ())
+                _record(question, verdict_of(*method.masses(listed)), answers)
             else:
                 _read(question, reply, prompts, answers)
         return answers
 
     async def _scored(
-        self, asked: Sequence[Sequence[Message]], way: Way, deadline: Deadline, meter: Meter
+        self,
+        conversations: Sequence[Sequence[ChatMessage]],
+        method: ScoringMethod,
+        deadline: Deadline,
+        meter: Meter,
     ) -> list[tuple[float, float]]:
         """All verdicts by one scoring request (vLLM: one per label)."""
         ids = [
-            await self._limits.call(partial(self._ways.token_ids, messages), deadline)
-            for messages in asked
+            await self._limits.call(partial(self._scoring.token_ids, messages), deadline)
+            for messages in conversations
         ]
-        return await self._limits.call(partial(self._ways.scores, way, ids, meter), deadline)
+        return await self._limits.call(partial(self._scoring.scores, method, ids, meter), deadline)
 
 
 async def _all(calls: Sequence[object]) -> list[ChatReply]:
@@ -165,10 +173,10 @@ def _read(question: Question, reply: ChatReply, prompts: PromptSet, answers: Ans
     else:
         verdict = _read_text(reply.content, prompts)
         answers.notes[question] = "text_verdict"
-    _settle(question, verdict, answers)
+    _record(question, verdict, answers)
 
 
-def _settle(question: Question, verdict: LabelVerdict, answers: Answers) -> None:
+def _record(question: Question, verdict: LabelVerdict, answers: Answers) -> None:
     if verdict.probability is None:
         answers.refused[question.aspect] = LOW_LABEL_MASS
     else:

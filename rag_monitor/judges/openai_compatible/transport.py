@@ -18,18 +18,20 @@ from rag_monitor.errors import (
     JudgeOutputInvalid,
     JudgeTimeout,
     JudgeUnavailable,
+    RagMonitorError,
 )
+from rag_monitor.i18n import Message
 from rag_monitor.installation import install_command
 from rag_monitor.judges.accounting import estimate_tokens
 from rag_monitor.judges.openai_compatible.address import Address, address_of
 from rag_monitor.judges.openai_compatible.chat_reply import ChatReply, read_chat
+from rag_monitor.judges.openai_compatible.error_body import error_in, parse_error_body
 from rag_monitor.judges.openai_compatible.meter import Meter
 from rag_monitor.judges.openai_compatible.options import OpenAICompatibleOptions
 from rag_monitor.judges.openai_compatible.served_model import ServedModels
 from rag_monitor.judges.openai_compatible.server_errors import error_of
-from rag_monitor.judges.openai_compatible.server_words import error_in, words_of
 from rag_monitor.judges.openai_compatible.streams import gathered, is_stream
-from rag_monitor.redaction.foreign import presentable
+from rag_monitor.redaction.redactor import presentable
 
 if TYPE_CHECKING:
     import openai
@@ -45,7 +47,7 @@ ENCODING: Final = "gzip"
 _GZIP: Final = 16 + zlib.MAX_WBITS
 
 
-class ReplyRefusedError(Exception):
+class ReplyRefusedError(RagMonitorError):
     """The server sent more than is read, or packed it in a way that cannot be."""
 
 
@@ -59,7 +61,11 @@ async def bound(response: Any) -> None:
     if gzip:
         del response.headers["content-encoding"]  # it is unpacked before the library sees it
     elif packed not in {"", "identity"}:
-        raise ReplyRefusedError(f"the reply is packed as {packed[:40]!r}, not as {ENCODING}")
+        raise ReplyRefusedError(
+            "the reply is packed as {packed!r}, not as {encoding}",
+            packed=packed[:40],
+            encoding=ENCODING,
+        )
     library = import_module(type(response).__module__.partition(".")[0])
     response.stream = _bounded(library.AsyncByteStream)(response.stream, gzip=gzip)
 
@@ -91,14 +97,18 @@ async def _read(parts: AsyncIterable[bytes], *, gzip: bool) -> AsyncIterator[byt
             try:  # one byte beyond what is left tells that there is more
                 plain = unpack(part, left + 1)
             except zlib.error:
-                raise ReplyRefusedError(f"the reply is not {ENCODING} as it says") from None
+                raise ReplyRefusedError(
+                    "the reply is not {encoding} as it says", encoding=ENCODING
+                ) from None
         left -= len(plain)
         if left < 0:
-            raise ReplyRefusedError(f"the reply is longer than {MAX_REPLY_BYTES:,} bytes")
+            raise ReplyRefusedError(
+                "the reply is longer than {longest:,} bytes", longest=MAX_REPLY_BYTES
+            )
         yield plain
 
 
-Message = Mapping[str, str]
+ChatMessage = Mapping[str, str]
 
 _MOST_TOKENS: Final = 100_000_000
 """Of one call; what claims more is no count."""
@@ -113,7 +123,8 @@ class ChatTransport:
             import openai
         except ModuleNotFoundError as error:
             raise ConfigurationError(
-                "the openai_compatible judge needs the openai client: " + install_command("openai")
+                "the openai_compatible judge needs the openai client: {command}",
+                command=install_command("openai"),
             ) from error
         self._openai = openai
         self._options = options
@@ -122,7 +133,7 @@ class ChatTransport:
         self._client: openai.AsyncOpenAI | None = None
 
     async def chat(
-        self, messages: Sequence[Message], body: Mapping[str, Any], meter: Meter
+        self, messages: Sequence[ChatMessage], body: Mapping[str, Any], meter: Meter
     ) -> ChatReply:
         """Send one chat request.
 
@@ -138,11 +149,11 @@ class ChatTransport:
         sent = _expected(message["content"] for message in messages)
         async with meter.call(sent, _most_written(payload)) as call:
             raw = await self._post("/chat/completions", payload)
-            said = _usage(raw, "prompt_tokens"), _usage(raw, "completion_tokens")
-            call.used(sent if said[0] is None else said[0], said[1] or 0)
+            usage = _usage(raw, "prompt_tokens"), _usage(raw, "completion_tokens")
+            call.used(sent if usage[0] is None else usage[0], usage[1] or 0)
             meter.served |= self._served.note(raw.get("model"))
             reply = read_chat(raw)
-            if said[1] is None:
+            if usage[1] is None:
                 call.output_tokens = estimate_tokens(reply.texts)
         return reply
 
@@ -161,8 +172,8 @@ class ChatTransport:
         sent = _expected(texts)
         async with meter.call(sent) as call:
             raw = await self._post("/embeddings", payload)
-            said = _usage(raw, "prompt_tokens")
-            call.used(sent if said is None else said, 0)
+            usage = _usage(raw, "prompt_tokens")
+            call.used(sent if usage is None else usage, 0)
             return _read_vectors(raw, len(texts))
 
     async def post(self, url: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -194,7 +205,7 @@ class ChatTransport:
         except openai.APITimeoutError as error:
             if type(error.__cause__).__name__ == "ConnectTimeout":  # of whichever HTTP library
                 raise JudgeUnavailable(
-                    f"cannot reach {self._address.shown}: no connection"
+                    "cannot reach {address}: no connection", address=self._address.shown
                 ) from None
             raise JudgeTimeout from None
         except openai.APIStatusError as error:
@@ -203,7 +214,9 @@ class ChatTransport:
             if isinstance(error.__cause__, ReplyRefusedError):  # as some versions hand it on
                 raise JudgeOutputInvalid(str(error.__cause__)) from None
             reason = presentable(str(error.__cause__ or error), self._address.secrets)
-            raise JudgeUnavailable(f"cannot reach {self._address.shown}: {reason}") from None
+            raise JudgeUnavailable(
+                "cannot reach {address}: {reason}", address=self._address.shown, reason=reason
+            ) from None
         except ReplyRefusedError as error:
             raise JudgeOutputInvalid(str(error)) from None
         return self._read(response)
@@ -216,21 +229,25 @@ class ChatTransport:
             text = text.lstrip("\ufeff")
             raw: Any = gathered(text) if is_stream(kind, text) else json.loads(text)
         except (ValueError, LookupError, RecursionError):
-            said = presentable(words_of(response.content).sentence, self._address.secrets, _SHOWN)
-            raise JudgeOutputInvalid(f"the response is not JSON but {said or 'empty'}") from None
+            message = presentable(
+                parse_error_body(response.content).sentence, self._address.secrets, _SHOWN
+            )
+            raise JudgeOutputInvalid(
+                "the response is not JSON but {reason}", reason=message or Message("empty")
+            ) from None
         if not isinstance(raw, Mapping):
-            found = words_of(response.content)
-            if not found.messages:
+            error_body = parse_error_body(response.content)
+            if not error_body.messages:
                 raise JudgeOutputInvalid("the response is not a JSON object")
         elif (stated := error_in(raw)) is None:
             return raw
         else:
-            found = stated
-        raise error_of(200, found, response.headers, self._address.secrets)
+            error_body = stated
+        raise error_of(200, error_body, response.headers, self._address.secrets)
 
     def _status_error(self, error: openai.APIStatusError) -> Exception:
         response = error.response
-        words = words_of(response.content)
+        words = parse_error_body(response.content)
         return error_of(error.status_code, words, response.headers, self._address.secrets)
 
     def _without_key(self) -> Any:
@@ -286,5 +303,7 @@ def _read_vectors(raw: Mapping[str, Any], count: int) -> list[list[float]]:
     except (KeyError, TypeError, ValueError):
         raise JudgeOutputInvalid("the response holds no embeddings") from None
     if len(vectors) != count or len({len(vector) for vector in vectors}) != 1:
-        raise JudgeOutputInvalid(f"{len(vectors)} embeddings for {count} texts")
+        raise JudgeOutputInvalid(
+            "{there} embeddings for {count} texts", there=len(vectors), count=count
+        )
     return vectors

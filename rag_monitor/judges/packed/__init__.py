@@ -33,7 +33,8 @@ def create(options: Mapping[str, Any], **services: Any) -> PackedJudge:
         from rag_monitor.judges.packed import loading
     except ModuleNotFoundError as error:
         raise ConfigurationError(
-            f"the packed judge needs torch and transformers: {install_command('gpu')}"
+            "the packed judge needs torch and transformers: {command}",
+            command=install_command("gpu"),
         ) from error
     return loading.load_judge(settings, **services)
 

@@ -1,16 +1,90 @@
-"""A transformers model that answers all branches of many trees in one forward pass."""
+"""A transformers model that answers all branches of many trees in one forward pass.
+
+A trace is one sequence: a shared prefix and branches that cannot see each other.
+
+positions   prefix 0 to n-1; every branch restarts at n
+mask        causal inside the prefix; a branch sees the prefix and, causally, itself
+verdict     the logits at the last token of each branch
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import torch
 
 from rag_monitor.errors import ConfigurationError
 from rag_monitor.judges.batching import DeviceBatches
-from rag_monitor.judges.packed.tree import Tree, pack
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """Token ids of one trace."""
+
+    prefix: tuple[int, ...]
+    branches: tuple[tuple[int, ...], ...]
+
+    @property
+    def tokens(self) -> int:
+        """Length of the packed sequence."""
+        return len(self.prefix) + sum(map(len, self.branches))
+
+
+@dataclass(frozen=True, slots=True)
+class PackedBatch:
+    """Several trees, padded on the right to one length."""
+
+    input_ids: torch.Tensor
+    """(B, T)"""
+    position_ids: torch.Tensor
+    """(B, T)"""
+    mask: torch.Tensor
+    """(B, 1, T, T), True where a row may look."""
+    keep: torch.Tensor
+    """(B, K): places of the verdicts; short rows repeat place 0."""
+
+
+def pack(trees: Sequence[Tree], pad: int = 0) -> PackedBatch:
+    """Lay `trees` side by side, one per row.
+
+    Padding looks at itself, so that no row of the mask is empty on any kernel.
+    """
+    length = max(tree.tokens for tree in trees)
+    most = max(len(tree.branches) for tree in trees)
+    input_ids = torch.full((len(trees), length), pad, dtype=torch.long)
+    position_ids = torch.zeros((len(trees), length), dtype=torch.long)
+    mask = torch.zeros((len(trees), 1, length, length), dtype=torch.bool)
+    keep = torch.zeros((len(trees), most), dtype=torch.long)
+    for row, tree in enumerate(trees):
+        _lay(tree, input_ids[row], position_ids[row], mask[row, 0], keep[row])
+    return PackedBatch(input_ids, position_ids, mask, keep)
+
+
+def _lay(
+    tree: Tree,
+    input_ids: torch.Tensor,
+    position_ids: torch.Tensor,
+    mask: torch.Tensor,
+    keep: torch.Tensor,
+) -> None:
+    shared = len(tree.prefix)
+    flat = [*tree.prefix, *(token for branch in tree.branches for token in branch)]
+    input_ids[: len(flat)] = torch.tensor(flat)
+    position_ids[:shared] = torch.arange(shared)
+    mask[:shared, :shared] = torch.ones(shared, shared, dtype=torch.bool).tril()
+    start = shared
+    for place, branch in enumerate(tree.branches):
+        end = start + len(branch)
+        position_ids[start:end] = torch.arange(shared, shared + len(branch))
+        mask[start:end, :shared] = True
+        mask[start:end, start:end] = torch.ones(len(branch), len(branch), dtype=torch.bool).tril()
+        keep[place] = end - 1
+        start = end
+    mask.diagonal()[start:] = True
+
 
 SELF_TEST_LIMIT: Final = {torch.float32: 1e-3, torch.bfloat16: 3e-2, torch.float16: 1e-2}
 """Largest difference in probability between packed and separate that is accepted at load."""
@@ -60,13 +134,13 @@ class PackedEngine:
 
     def separate(self, tree: Tree) -> list[tuple[float, float]]:
         """The same verdicts the naive way, one ordinary pass per branch; for comparison."""
-        found = []
+        masses = []
         for branch in tree.branches:
             ids = torch.tensor([[*tree.prefix, *branch]], device=self.model.device)
             with torch.inference_mode():
                 logits = self.model(input_ids=ids, logits_to_keep=1, use_cache=False).logits
-            found += self._read(logits[:, -1:])[0]
-        return found
+            masses += self._read(logits[:, -1:])[0]
+        return masses
 
     def _forward(self, trees: Sequence[Tree]) -> list[list[tuple[float, float]]]:
         batch = pack(trees)
@@ -102,8 +176,10 @@ class PackedEngine:
                 worst = max(worst, abs(share(*one) - share(*other)))
         if not worst <= limit:
             raise ConfigurationError(
-                f"packed and separate verdicts differ by {worst:.2g} (limit {limit:.0e}): this "
-                "model does not honour tree attention; use openai_compatible with a server"
+                "packed and separate verdicts differ by {worst:.2g} (limit {limit:.0e}): this "
+                "model does not honour tree attention; use openai_compatible with a server",
+                worst=worst,
+                limit=limit,
             )
 
 
@@ -122,7 +198,8 @@ def check_attention(config: Any) -> None:
     text = config.get_text_config()
     if text._attn_implementation != "sdpa":
         raise ConfigurationError(
-            f"the packed judge needs sdpa attention, not {text._attn_implementation!r}"
+            "the packed judge needs sdpa attention, not {attention!r}",
+            attention=text._attn_implementation,
         )
     if getattr(text, "attn_logit_softcapping", None):
         raise ConfigurationError(
@@ -131,7 +208,8 @@ def check_attention(config: Any) -> None:
     others = set(getattr(text, "layer_types", None) or ()) - {"full_attention"}
     if others:
         raise ConfigurationError(
-            f"layers of type {', '.join(sorted(others))} cannot be packed; use openai_compatible"
+            "layers of type {others} cannot be packed; use openai_compatible",
+            others=", ".join(sorted(others)),
         )
 
 

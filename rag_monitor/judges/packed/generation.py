@@ -52,10 +52,10 @@ class Writer:
         self, kind: str, count: int, nonce: str, evidence: Mapping[str, Any], words: PromptSet
     ) -> list[int]:
         before, after = words.generate[kind]
-        asked = f'{before}{count}{after} {{"{parsing.NONCE}": "{nonce}", "{kind}": ["…"]}}'
+        instruction = f'{before}{count}{after} {{"{parsing.NONCE}": "{nonce}", "{kind}": ["…"]}}'
         system = words.generate_system
         prefix = self._template.prefix(system, fenced(draw_boundary(), evidence))
-        return [*prefix, *self._template.branch(system, asked)]
+        return [*prefix, *self._template.branch(system, instruction)]
 
     def _continue(self, prompts: Sequence[Sequence[int]], most: int) -> list[str]:
         pad = self._tokenizer.pad_token_id

@@ -18,16 +18,15 @@ from rag_monitor.domain.judgement import (
 )
 from rag_monitor.domain.ports import BudgetLedger, Embedder
 from rag_monitor.errors import JudgeOutputInvalid
-from rag_monitor.judges.evidence import gather
 from rag_monitor.judges.hardening import draw_boundary, fenced
 from rag_monitor.judges.labels import LOW_LABEL_MASS, verdict_of
 from rag_monitor.judges.local import LocalJudge
-from rag_monitor.judges.packed.engine import PackedEngine
+from rag_monitor.judges.packed.engine import PackedEngine, Tree
 from rag_monitor.judges.packed.generation import Writer
 from rag_monitor.judges.packed.options import PackedOptions
 from rag_monitor.judges.packed.template import ChatTemplate
-from rag_monitor.judges.packed.tree import Tree
-from rag_monitor.judges.pleas import suspicion
+from rag_monitor.judges.prompt_evidence import gather_evidence
+from rag_monitor.judges.prompt_injection import injection_reason
 from rag_monitor.judges.prompts import PromptSet, prompts_for, prompts_hash
 from rag_monitor.judges.questions import (
     ASKABLE,
@@ -149,7 +148,7 @@ class PackedJudge(LocalJudge):
         room = self._options.max_tokens - sum(map(len, branches))
         chars = self._options.max_tokens * _CHARS_PER_TOKEN
         while True:
-            evidence = gather(plan.request, chars)
+            evidence = gather_evidence(plan.request, chars)
             text = fenced(draw_boundary(), evidence.data)
             prefix = self._template.prefix(system, text)
             if len(prefix) <= room:
@@ -210,7 +209,9 @@ class PackedJudge(LocalJudge):
         if not cases or self._writer is None:
             return
         chars = self._options.max_tokens * 2
-        tasks = [(show(gather(case.plan.request, chars).data), case.prompts) for case in cases]
+        tasks = [
+            (show(gather_evidence(case.plan.request, chars).data), case.prompts) for case in cases
+        ]
         for case, texts in zip(cases, self._writer.write(kind, count, tasks), strict=True):
             take(case, texts)
 
@@ -231,14 +232,14 @@ class PackedJudge(LocalJudge):
 
     def _conclude(self, case: _Case, masses: Sequence[tuple[float, float]]) -> Judgement:
         plan = case.plan
-        verdicts = [*plan.settled, *case.similarities]
+        verdicts = [*plan.decided, *case.similarities]
         missing = dict(plan.missing)
         for question, mass in zip(plan.questions if masses else (), masses, strict=True):
-            found = verdict_of(*mass)
-            if found.probability is None:
+            label = verdict_of(*mass)
+            if label.probability is None:
                 missing[question.aspect] = LOW_LABEL_MASS
             else:
-                verdicts.append(question.verdict(found.probability))
+                verdicts.append(question.verdict(label.probability))
         declines = any(v.aspect is Aspect.NONCOMMITTAL and v.holds for v in verdicts)
         request = plan.request
         return Judgement(
@@ -246,7 +247,7 @@ class PackedJudge(LocalJudge):
             verdicts=tuple(verdicts),
             missing=missing,
             refusal=plan.refusal or declines,
-            suspect=suspicion([request.question, request.answer, *(request.contexts or ())]),
+            suspect=injection_reason([request.question, request.answer, *(request.contexts or ())]),
             coverage=case.coverage,
         )
 

@@ -31,7 +31,7 @@ class SentenceEmbedder:
             from sentence_transformers import SentenceTransformer
         except ModuleNotFoundError as error:
             raise ConfigurationError(
-                f"embeddings need sentence-transformers: {install_command('gpu')}"
+                "embeddings need sentence-transformers: {command}", command=install_command("gpu")
             ) from error
         self._name = name
         try:
@@ -43,7 +43,9 @@ class SentenceEmbedder:
                 model_kwargs={"use_safetensors": True},
             )
         except (OSError, ValueError) as error:
-            raise ConfigurationError(f"cannot load the embedder {name!r}: {error}") from error
+            raise ConfigurationError(
+                "cannot load the embedder {name!r}: {reason}", name=name, reason=error
+            ) from error
 
     @property
     def name(self) -> str:
@@ -105,7 +107,7 @@ def load_model(options: PackedOptions) -> tuple[Any, Any]:
         from transformers import AutoModelForCausalLM, AutoTokenizer
     except ModuleNotFoundError as error:
         raise ConfigurationError(
-            f"the packed judge needs transformers: {install_command('gpu')}"
+            "the packed judge needs transformers: {command}", command=install_command("gpu")
         ) from error
     device = options.device
     if device == "auto":
@@ -129,5 +131,7 @@ def load_model(options: PackedOptions) -> tuple[Any, Any]:
         )
         model = model.to(device).eval()
     except (OSError, ValueError, RuntimeError, ImportError) as error:
-        raise ConfigurationError(f"cannot load the model {options.model!r}: {error}") from error
+        raise ConfigurationError(
+            "cannot load the model {model!r}: {reason}", model=options.model, reason=error
+        ) from error
     return (torch.compile(model) if options.compiled else model), tokenizer

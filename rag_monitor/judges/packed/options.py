@@ -41,17 +41,21 @@ class PackedOptions:
     """Never fetch anything; set it to false once to download by name."""
 
     def __post_init__(self) -> None:
-        where = "judges.packed"
         if not self.model:
-            raise ConfigurationError(f"{where}.model must name a folder with safetensors weights")
+            raise ConfigurationError(
+                "judges.packed.model must name a folder with safetensors weights"
+            )
         if self.dtype not in DTYPES:
-            raise ConfigurationError(f"{where}.dtype must be one of {', '.join(DTYPES)}")
+            raise ConfigurationError(
+                "judges.packed.dtype must be one of {names}", names=", ".join(DTYPES)
+            )
         if self.max_tokens < 128 or self.batch_tokens < self.max_tokens:
             raise ConfigurationError(
-                f"{where}: max_tokens must be at least 128 and batch_tokens at least max_tokens"
+                "judges.packed: max_tokens must be at least 128 and batch_tokens at least "
+                "max_tokens"
             )
         if self.model_statements and not self.generate:
-            raise ConfigurationError(f"{where}.model_statements needs generate = true")
+            raise ConfigurationError("judges.packed.model_statements needs generate = true")
 
 
 def read_options(raw: Mapping[str, Any]) -> PackedOptions:
@@ -60,13 +64,15 @@ def read_options(raw: Mapping[str, Any]) -> PackedOptions:
     Raises:
         ConfigurationError: A setting is missing, unknown or has an unusable value.
     """
-    known = {f.name for f in fields(PackedOptions)}
+    settings = {f.name for f in fields(PackedOptions)}
     for name in raw:
-        if name not in known:
+        if name not in settings:
             raise ConfigurationError(
-                f"judges.packed has no setting {name!r}; known are {', '.join(sorted(known))}"
+                "judges.packed has no setting {name!r}; known are {names}",
+                name=name,
+                names=", ".join(sorted(settings)),
             )
     try:
         return PackedOptions(**raw)
     except TypeError as error:
-        raise ConfigurationError(f"judges.packed: {error}") from None
+        raise ConfigurationError("judges.packed: {reason}", reason=error) from None

@@ -59,12 +59,12 @@ class ChatTemplate:
         Raises:
             ConfigurationError: None of them is.
         """
-        found = {ids[0] for label in labels if len(ids := self.plain(label)) == 1}
-        if not found:
+        ids_of_labels = {ids[0] for label in labels if len(ids := self.plain(label)) == 1}
+        if not ids_of_labels:
             raise ConfigurationError(
-                f"none of the labels {', '.join(labels)} is one token of this model"
+                "none of the labels {labels} is one token of this model", labels=", ".join(labels)
             )
-        return sorted(found)
+        return sorted(ids_of_labels)
 
     def _cut(self, system: str) -> tuple[list[int], list[int], list[int]]:
         pieces = self._pieces.get(system)

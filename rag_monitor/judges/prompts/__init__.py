@@ -31,7 +31,7 @@ class ProbeItem:
     unsupported: str
     """A statement the passages do not support."""
     attack: str
-    """A plea to the judge, placed into a passage."""
+    """A prompt injection, placed into a passage."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

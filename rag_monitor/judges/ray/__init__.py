@@ -43,12 +43,12 @@ def create(
     if options.on_loopback:
         os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
     try:
-        from rag_monitor.judges.ray import cluster, judge
+        from rag_monitor.judges.ray import judge
     except ModuleNotFoundError as error:
         raise ConfigurationError(
-            f"a judge of kind ray needs Ray: {install_command('ray')}"
+            "a judge of kind ray needs Ray: {command}", command=install_command("ray")
         ) from error
-    leave = cluster.join(options)
+    leave = judge.connect(options)
     try:
         return judge.RayJudge(make, options, ledger=ledger, leave=leave)
     except BaseException:

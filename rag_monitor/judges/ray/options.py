@@ -9,6 +9,8 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.field_values import wrong_value
+from rag_monitor.i18n import Message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,11 +35,13 @@ class RayOptions:
 
     def __post_init__(self) -> None:
         if not self.judge:
-            raise ValueError("`judge` must name the judge that its actors run")
+            raise ValueError(Message("`judge` must name the judge that its actors run"))
         if self.actors < 1 or self.batch < 1:
-            raise ValueError("`actors` and `batch` must be at least 1")
+            raise ValueError(Message("`actors` and `batch` must be at least 1"))
         if self.cpus < 0 or self.gpus < 0 or self.start_s <= 0:
-            raise ValueError("`cpus` and `gpus` must not be negative, `start_s` must be positive")
+            raise ValueError(
+                Message("`cpus` and `gpus` must not be negative, `start_s` must be positive")
+            )
 
     @property
     def on_loopback(self) -> bool:
@@ -51,15 +55,20 @@ def read_options(name: str, table: Mapping[str, Any]) -> RayOptions:
     Raises:
         ConfigurationError: A setting is missing, unknown or has an unusable value.
     """
-    known = [field.name for field in fields(RayOptions)]
+    settings = [field.name for field in fields(RayOptions)]
     for option in table:
-        if option not in known:
+        if option not in settings:
             raise ConfigurationError(
-                f"[judges.{name}] has no setting {option!r}; known: {', '.join(known)}"
+                "[judges.{name}] has no setting {option!r}; known: {names}",
+                name=name,
+                option=option,
+                names=", ".join(settings),
             )
     try:
         return TypeAdapter(RayOptions).validate_python({"judge": "", **table})
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise ConfigurationError(f"[judges.{name}] {where}: {first['msg']}") from None
+        place = ".".join(map(str, first["loc"]))
+        raise ConfigurationError(
+            "[judges.{name}] {place}: {reason}", name=name, place=place, reason=wrong_value(first)
+        ) from None

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from rag_monitor.domain.judgement import Aspect, Judgement
 from rag_monitor.domain.trace import Trace
-from rag_monitor.metrics.rag.outcome import Outcome, failed, not_applicable, scored
+from rag_monitor.metrics.rag.outcome import Outcome, failed, not_applicable, read, scored
 from rag_monitor.metrics.rag.passages import is_blank, passages_of
-from rag_monitor.metrics.rag.verdicts import read
 
 
 def answer_relevance(trace: Trace, judgement: Judgement) -> Outcome:

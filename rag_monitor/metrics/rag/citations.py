@@ -19,9 +19,8 @@ from rag_monitor.domain.judgement import (
 from rag_monitor.domain.trace import RetrievedDocument, Trace
 from rag_monitor.language.attribution import Attribution, attribute
 from rag_monitor.language.sources import Source
-from rag_monitor.metrics.rag.outcome import Outcome, not_applicable, scored
+from rag_monitor.metrics.rag.outcome import Outcome, not_applicable, read, scored
 from rag_monitor.metrics.rag.passages import is_blank
-from rag_monitor.metrics.rag.verdicts import read
 
 SHOWN_AS: Final = "citation"
 """Key in the metadata of a passage: what the model was shown for it, where that is not its place
@@ -40,8 +39,8 @@ def citations_of(trace: Trace) -> Citations | None:
     if trace.contexts is None or not trace.answer:
         return None
     contexts = trace.contexts
-    found = attribute(trace.answer, lambda: [_source(document) for document in contexts])
-    return None if found is None else _numbered(found)
+    attribution = attribute(trace.answer, lambda: [_source(document) for document in contexts])
+    return None if attribution is None else _numbered(attribution)
 
 
 def _source(document: RetrievedDocument) -> Source:
@@ -55,9 +54,9 @@ def _source(document: RetrievedDocument) -> Source:
     )
 
 
-def _numbered(found: Attribution) -> Citations:
+def _numbered(attribution: Attribution) -> Citations:
     """With citations in the order of their statements."""
-    order = dict.fromkeys(n for statement in found.statements for n in statement.citations)
+    order = dict.fromkeys(n for statement in attribution.statements for n in statement.citations)
     places = {number: place for place, number in enumerate(order)}
     return Citations(
         statements=tuple(
@@ -67,13 +66,13 @@ def _numbered(found: Attribution) -> Citations:
                 end=statement.span.end,
                 citations=tuple(places[number] for number in statement.citations),
             )
-            for statement in found.statements
+            for statement in attribution.statements
         ),
-        passages=tuple(found.citations[number].passages for number in order),
-        labels=tuple(found.citations[number].label for number in order),
+        passages=tuple(attribution.citations[number].passages for number in order),
+        labels=tuple(attribution.citations[number].label for number in order),
         loose=tuple(
             citation.passages
-            for number, citation in enumerate(found.citations)
+            for number, citation in enumerate(attribution.citations)
             if number not in places
         ),
     )
@@ -101,11 +100,11 @@ def citation_validity(trace: Trace, judgement: Judgement) -> Outcome:
     blocked = _blocked(trace)
     if blocked is not None:
         return blocked
-    told = NO_CITATIONS in judgement.missing.values()  # need not be looked for twice
-    found = None if told else citations_of(trace)
-    if found is None:
+    uncited = NO_CITATIONS in judgement.missing.values()  # need not be looked for twice
+    citations = None if uncited else citations_of(trace)
+    if citations is None:
         return not_applicable(NO_CITATIONS)
-    cited = (*found.passages, *found.loose)
+    cited = (*citations.passages, *citations.loose)
     return scored(sum(bool(passages) for passages in cited) / len(cited))
 
 

@@ -30,31 +30,31 @@ def context_entity_recall(reference: Collection[str], retrieved: Collection[str]
     Raises:
         NotApplicable: The reference names none.
     """
-    wanted = set(reference)
-    if not wanted:
+    expected = set(reference)
+    if not expected:
         raise NotApplicable("no_entities")
-    return len(wanted & set(retrieved)) / len(wanted)
+    return len(expected & set(retrieved)) / len(expected)
 
 
 def entities_of(text: str) -> frozenset[str]:
     """Names, dates and quantities of a text in either language, in a form that compares."""
     folded = fold(text)
     dates = find_dates(folded)
-    found = {f"{d.year or ''}-{d.month or ''}-{d.day or ''}" for d in dates}
+    entities = {f"{d.year or ''}-{d.month or ''}-{d.day or ''}" for d in dates}
     spans = tuple((date.start, date.end) for date in dates)
-    found |= {_quantity(q) for q in find_quantities(folded, spans)}
-    found |= {word for word, _ in capitalised_words(text)}
-    found |= {fold(span) for span in quoted(text)}
+    entities |= {_quantity(q) for q in find_quantities(folded, spans)}
+    entities |= {word for word, _ in capitalised_words(text)}
+    entities |= {fold(span) for span in quoted(text)}
     if has_han(folded):
-        found |= set(_chinese_names(folded))
-    return frozenset(found)
+        entities |= set(_chinese_names(folded))
+    return frozenset(entities)
 
 
-def entities_in(wanted: Collection[str], text: str) -> frozenset[str]:
-    """Those of the `wanted` entities that `text` mentions, however its words are cut."""
+def entities_in(entities: Collection[str], text: str) -> frozenset[str]:
+    """Those of the `entities` that `text` mentions, however its words are cut."""
     folded = fold(text).lower()
     own = entities_of(text)
-    return frozenset(entity for entity in wanted if entity in own or entity.lower() in folded)
+    return frozenset(entity for entity in entities if entity in own or entity.lower() in folded)
 
 
 def _quantity(quantity: Quantity) -> str:

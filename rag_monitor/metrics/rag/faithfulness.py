@@ -9,9 +9,8 @@ from dataclasses import replace
 
 from rag_monitor.domain.judgement import Aspect, Judgement, Verdict
 from rag_monitor.domain.trace import Trace
-from rag_monitor.metrics.rag.outcome import Outcome, not_applicable, scored
+from rag_monitor.metrics.rag.outcome import Outcome, not_applicable, read, scored
 from rag_monitor.metrics.rag.passages import is_blank, passages_of
-from rag_monitor.metrics.rag.verdicts import read
 
 
 def faithfulness(trace: Trace, judgement: Judgement) -> Outcome:

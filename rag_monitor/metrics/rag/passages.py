@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from rag_monitor.domain.judgement import Aspect, Judgement, Verdict
 from rag_monitor.domain.trace import Trace
-from rag_monitor.metrics.rag.outcome import Outcome, not_applicable, scored
-from rag_monitor.metrics.rag.verdicts import read
+from rag_monitor.metrics.rag.outcome import Outcome, not_applicable, read, scored
 
 
 def passages_of(trace: Trace) -> tuple[str, ...] | None:
@@ -61,13 +60,13 @@ def context_precision(trace: Trace, judgement: Judgement) -> Outcome:
 
 def average_precision(useful: list[bool]) -> float:
     """sum_k (Precision@k * v_k) / sum_k v_k over ranks from 1; 0 when nothing is useful."""
-    found = 0
+    relevant = 0
     total = 0.0
     for rank, holds in enumerate(useful, start=1):
         if holds:
-            found += 1
-            total += found / rank
-    return total / found if found else 0.0
+            relevant += 1
+            total += relevant / rank
+    return total / relevant if relevant else 0.0
 
 
 def _share(trace: Trace, judgement: Judgement, aspect: Aspect) -> Outcome:

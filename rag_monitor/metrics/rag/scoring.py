@@ -31,7 +31,7 @@ from rag_monitor.metrics.rag.passages import (
     context_utilization,
 )
 from rag_monitor.metrics.rag.summary import CONCISENESS_SHARE, summary_score
-from rag_monitor.redaction.foreign import presentable
+from rag_monitor.redaction.redactor import presentable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,8 +117,8 @@ def aspects_for(metrics: Collection[str]) -> frozenset[Aspect]:
 
 def metrics_for(aspects: Collection[Aspect]) -> tuple[str, ...]:
     """The metrics a judge that answers `aspects` can serve, in the order of `METRICS`."""
-    known = frozenset(aspects)
-    return tuple(name for name, metric in _METRICS.items() if metric.aspects <= known)
+    available = frozenset(aspects)
+    return tuple(name for name, metric in _METRICS.items() if metric.aspects <= available)
 
 
 def is_bad(score: Score) -> bool:
@@ -172,16 +172,18 @@ def failed_scores(
 
 def sentence_of(error: Exception) -> str:
     """What an error says, fit to be stored and shown; its type where it is not a judge's own."""
-    said = str(error) if isinstance(error, JudgeError) else f"{type(error).__name__}: {error}"
-    return presentable(said)
+    message = str(error) if isinstance(error, JudgeError) else f"{type(error).__name__}: {error}"
+    return presentable(message)
 
 
 def _metric(name: str) -> _Metric:
     try:
         return _METRICS[name]
     except KeyError:
-        known = ", ".join(_METRICS)
-        raise UnknownMetric(f"there is no live metric {name!r}; known are {known}") from None
+        names = ", ".join(_METRICS)
+        raise UnknownMetric(
+            "there is no live metric {name!r}; known are {names}", name=name, names=names
+        ) from None
 
 
 def _stamp(name: str, outcome: Outcome, judgement: Judgement, created_at: datetime | None) -> Score:

@@ -6,9 +6,8 @@ from typing import Final
 
 from rag_monitor.domain.judgement import Aspect, Judgement
 from rag_monitor.domain.trace import Trace
-from rag_monitor.metrics.rag.outcome import Outcome, not_applicable, scored
+from rag_monitor.metrics.rag.outcome import Outcome, not_applicable, read, scored
 from rag_monitor.metrics.rag.passages import is_blank, passages_of
-from rag_monitor.metrics.rag.verdicts import read
 
 CONCISENESS_SHARE: Final = 0.5
 """c in QA * (1 - c) + conciseness * c."""

@@ -46,7 +46,7 @@ class BertScorer:
         distinct = list(dict.fromkeys(t for text, refs in pairs for t in (text, *refs)))
         encoded = dict(zip(distinct, self.encoder.token_embeddings(distinct), strict=True))
         weights = self._weights([r for _, refs in pairs for r in refs], encoded)
-        asked = [
+        scorable = [
             (place, encoded[text], encoded[reference])
             for place, (text, references) in enumerate(pairs)
             for reference in references
@@ -54,11 +54,11 @@ class BertScorer:
         ]
         best: dict[int, PrecisionRecallF1] = {}
         # Pairs of similar length together: padding is computed like any other token.
-        asked.sort(key=lambda item: len(item[1].ids) + len(item[2].ids))
-        for begin in range(0, len(asked), self.encoder.batch_size):
-            batch = asked[begin : begin + self.encoder.batch_size]
-            found = self._match([(left, right) for _, left, right in batch], weights)
-            for (place, _, _), score in zip(batch, found, strict=True):
+        scorable.sort(key=lambda item: len(item[1].ids) + len(item[2].ids))
+        for begin in range(0, len(scorable), self.encoder.batch_size):
+            batch = scorable[begin : begin + self.encoder.batch_size]
+            scores = self._match([(left, right) for _, left, right in batch], weights)
+            for (place, _, _), score in zip(batch, scores, strict=True):
                 if place not in best or score.f1 > best[place].f1:
                     best[place] = score
         return [
@@ -94,8 +94,8 @@ class BertScorer:
         rows = cosines.masked_fill(~real[1][:, None, :], lowest).amax(dim=2).tolist()
         columns = cosines.masked_fill(~real[0][:, :, None], lowest).amax(dim=1).tolist()
         return [
-            self._rescaled(_mean(row, found, weights), _mean(column, wanted, weights))
-            for (found, wanted), row, column in zip(pairs, rows, columns, strict=True)
+            self._rescaled(_mean(row, candidate, weights), _mean(column, reference, weights))
+            for (candidate, reference), row, column in zip(pairs, rows, columns, strict=True)
         ]
 
     def _rescaled(self, precision: float, recall: float) -> PrecisionRecallF1:

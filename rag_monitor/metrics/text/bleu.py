@@ -122,10 +122,12 @@ def _counts(text: tuple[str, ...], references: tuple[tuple[str, ...], ...]) -> B
     matches, totals = [], []
     for order in range(1, MAX_ORDER + 1):
         grams = Counter(_grams(text, order))
-        wanted = Counter(_grams(references[0], order))
+        reference_grams = Counter(_grams(references[0], order))
         for reference in references[1:]:
-            wanted |= Counter(_grams(reference, order))
-        matches.append(sum(min(grams[g], wanted[g]) for g in grams.keys() & wanted.keys()))
+            reference_grams |= Counter(_grams(reference, order))
+        matches.append(
+            sum(min(grams[g], reference_grams[g]) for g in grams.keys() & reference_grams.keys())
+        )
         totals.append(max(0, length - order + 1))
     return BleuCounts(tuple(matches), tuple(totals), length, closest)
 

@@ -49,7 +49,7 @@ class Encoder:
             from transformers import AutoModel, AutoTokenizer
         except ImportError:
             raise ConfigurationError(
-                f"model-backed metrics need PyTorch: {install_command('gpu')}"
+                "model-backed metrics need PyTorch: {command}", command=install_command("gpu")
             ) from None
         self.name = str(model)
         self.layer = layer
@@ -62,7 +62,9 @@ class Encoder:
                 model, trust_remote_code=False, use_safetensors=True
             )
         except (OSError, ValueError) as error:
-            raise ConfigurationError(f"the encoder {model} cannot be loaded: {error}") from None
+            raise ConfigurationError(
+                "the encoder {model} cannot be loaded: {reason}", model=model, reason=error
+            ) from None
         self.model: Any = loaded.to(self.device).eval()
 
     def token_embeddings(self, texts: Sequence[str]) -> list[EncodedText]:

@@ -52,14 +52,14 @@ def meteor(
     from nltk.translate.meteor_score import single_meteor_score
 
     targets = reference_tokens(references, tokenizer)
-    found = tokenizer(text)
+    candidate = tokenizer(text)
     wordnet, stages = _synonyms()
-    if not found:
+    if not candidate:
         return Meteor(0.0, stages)
     value = max(
         single_meteor_score(
-            wanted,
-            found,
+            target,
+            candidate,
             preprocess=str,
             stemmer=_stemmer(),
             wordnet=wordnet,
@@ -67,7 +67,7 @@ def meteor(
             beta=beta,
             gamma=gamma,
         )
-        for wanted in targets
+        for target in targets
     )
     return Meteor(min(1.0, float(value)), stages)
 

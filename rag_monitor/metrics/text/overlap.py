@@ -45,20 +45,20 @@ def token_f1(
         NotApplicable: There is no reference.
     """
     require_references(references)
-    found = tokenizer(text)
+    candidate = tokenizer(text)
     return max(
-        (_overlap(found, tokenizer(reference)) for reference in references), key=lambda s: s.f1
+        (_overlap(candidate, tokenizer(reference)) for reference in references), key=lambda s: s.f1
     )
 
 
-def _overlap(found: Sequence[str], wanted: Sequence[str]) -> PrecisionRecallF1:
-    if not found and not wanted:
+def _overlap(candidate: Sequence[str], reference: Sequence[str]) -> PrecisionRecallF1:
+    if not candidate and not reference:
         return PrecisionRecallF1(1.0, 1.0, 1.0)
-    if not found or not wanted:
+    if not candidate or not reference:
         return PrecisionRecallF1(0.0, 0.0, 0.0)
-    left, right = Counter(found), Counter(wanted)
+    left, right = Counter(candidate), Counter(reference)
     common = sum(min(left[token], right[token]) for token in left.keys() & right.keys())
-    return f1_of(common / len(found), common / len(wanted))
+    return f1_of(common / len(candidate), common / len(reference))
 
 
 def _fold(text: str) -> str:
@@ -84,10 +84,10 @@ def reference_tokens(
         NotApplicable: There is no reference, or no tokens in any.
     """
     require_references(references)
-    found = tuple(tokens for tokens in map(tokenizer, references) if tokens)
-    if not found:
+    tokenized = tuple(tokens for tokens in map(tokenizer, references) if tokens)
+    if not tokenized:
         raise NotApplicable("no tokens in the reference")
-    return found
+    return tokenized
 
 
 def require_references(references: Sequence[str]) -> None:

@@ -72,7 +72,7 @@ class PerplexityModel:
             from transformers import AutoModelForCausalLM, AutoTokenizer
         except ImportError:
             raise ConfigurationError(
-                f"model-backed metrics need PyTorch: {install_command('gpu')}"
+                "model-backed metrics need PyTorch: {command}", command=install_command("gpu")
             ) from None
         self._torch = torch
         self.name = str(model)
@@ -84,15 +84,19 @@ class PerplexityModel:
                 model, trust_remote_code=False, use_safetensors=True
             )
         except (OSError, ValueError) as error:
-            raise ConfigurationError(f"the model {model} cannot be loaded: {error}") from None
+            raise ConfigurationError(
+                "the model {model} cannot be loaded: {reason}", model=model, reason=error
+            ) from None
         self.model: Any = loaded.to(self.device).eval()
         own = int(getattr(self.model.config, "max_position_embeddings", 2048))
         self.window = min(window or own, own)
         self.stride = stride if stride is not None else max(1, self.window // 2)
         if self.window < 2 or not 1 <= self.stride < self.window:
             raise ConfigurationError(
-                f"window {self.window} and stride {self.stride}: the window holds at least 2 "
-                "tokens and the stride lies between 1 and the window - 1"
+                "window {window} and stride {stride}: the window holds at least 2 tokens and the "
+                "stride lies between 1 and the window - 1",
+                window=self.window,
+                stride=self.stride,
             )
 
     def score(self, texts: Sequence[str]) -> CorpusPerplexity:
@@ -159,8 +163,8 @@ class PerplexityModel:
         with torch.inference_mode():
             logits = self.model(input_ids=batch, attention_mask=mask, use_cache=False).logits
             # -log p without a second tensor of the size of the vocabulary.
-            predicted, wanted = logits[:, :-1], batch[:, 1:, None]
-            picked = predicted.gather(2, wanted).squeeze(2).float()
+            predicted, targets = logits[:, :-1], batch[:, 1:, None]
+            picked = predicted.gather(2, targets).squeeze(2).float()
             losses = (predicted.float().logsumexp(dim=2) - picked).cpu()
         return [
             (float(losses[row, len(ids) - 1 - new : len(ids) - 1].double().sum()), new)

@@ -46,8 +46,8 @@ def rouge(
         NotApplicable: No reference, or no tokens in any reference.
     """
     targets = reference_tokens(references, tokenizer)
-    found = tokenizer(text)
-    scores = [_one(found, wanted, variant, weights) for wanted in targets]
+    candidate = tokenizer(text)
+    scores = [_one(candidate, target, variant, weights) for target in targets]
     if combine == "best":
         return max(scores, key=lambda s: s.f1)
     n = len(scores)
@@ -59,18 +59,18 @@ def rouge(
 
 
 def _one(
-    found: Sequence[str],
-    wanted: Sequence[str],
+    candidate: Sequence[str],
+    target: Sequence[str],
     variant: Variant,
     weights: Mapping[str, float] | None,
 ) -> PrecisionRecallF1:
     if variant == "L":
         if weights:
-            common = _heaviest_common(found, wanted, weights)
-            return _ratio(common, _weigh(found, weights), _weigh(wanted, weights))
-        return _ratio(longest_common_subsequence(found, wanted), len(found), len(wanted))
+            common = _heaviest_common(candidate, target, weights)
+            return _ratio(common, _weigh(candidate, weights), _weigh(target, weights))
+        return _ratio(longest_common_subsequence(candidate, target), len(candidate), len(target))
     grams = _GRAMS[variant]
-    left, right = grams(found), grams(wanted)
+    left, right = grams(candidate), grams(target)
     if not weights:
         return _ratio((left & right).total(), left.total(), right.total())
     return _ratio(
@@ -80,9 +80,9 @@ def _one(
     )
 
 
-def _ratio(common: float, found: float, wanted: float) -> PrecisionRecallF1:
+def _ratio(common: float, candidate: float, target: float) -> PrecisionRecallF1:
     # Sums of weights in another order may differ in the last bit.
-    return f1_of(*(min(1.0, common / whole) if whole else 0.0 for whole in (found, wanted)))
+    return f1_of(*(min(1.0, common / whole) if whole else 0.0 for whole in (candidate, target)))
 
 
 def longest_common_subsequence(left: Sequence[str], right: Sequence[str]) -> int:

@@ -53,9 +53,9 @@ class SimilarityScorer:
         if not references:
             return NotApplicable("no reference")
         left = vectors[text]
-        known = [right for right in map(vectors.__getitem__, references) if right and any(right)]
-        if not known:
+        usable = [right for right in map(vectors.__getitem__, references) if right and any(right)]
+        if not usable:
             return NotApplicable("no tokens in the reference")
         if left is None or not any(left):
             return 0.0
-        return max(cosine(left, right) for right in known)
+        return max(cosine(left, right) for right in usable)

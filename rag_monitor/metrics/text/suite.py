@@ -41,7 +41,7 @@ def _bleu(order: int) -> Measure:
 
 def _rouge(variant: Variant, part: Part = "f1", *, tokenizer: Tokenizer | None = None) -> Measure:
     def measure(text: str, references: Sequence[str], options: TextOptions) -> float:
-        found = rouge(
+        scores = rouge(
             text,
             references,
             variant,
@@ -49,7 +49,7 @@ def _rouge(variant: Variant, part: Part = "f1", *, tokenizer: Tokenizer | None =
             tokenizer=tokenizer or options.tokenizer,
             weights=options.weights or None,
         )
-        value: float = getattr(found, part)
+        value: float = getattr(scores, part)
         return value
 
     return measure
@@ -120,7 +120,11 @@ def score_text(
     for name in metrics:
         measure = _MEASURES.get(name)
         if measure is None:
-            raise UnknownMetric(f"no text metric {name!r}; there are {', '.join(TEXT_METRICS)}")
+            raise UnknownMetric(
+                "no text metric {name!r}; there are {names}",
+                name=name,
+                names=", ".join(TEXT_METRICS),
+            )
         try:
             results[name] = measure(text, references, chosen)
         except NotApplicable as reason:

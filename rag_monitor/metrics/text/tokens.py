@@ -63,9 +63,9 @@ class Tokenizer:
         if text.isascii() and not self.keep_punctuation and pieces is _PIECE:
             return tuple(_ASCII_PIECE.findall(text.lower()))
         tokens: list[str] = []
-        for found in pieces.finditer(fold(text)):
-            piece = found[0]
-            if found.lastgroup:
+        for match in pieces.finditer(fold(text)):
+            piece = match[0]
+            if match.lastgroup:
                 tokens.append(" ".join(piece.split()))
             elif _CJK.match(piece):
                 tokens.extend(self._cut_chinese(piece))
@@ -99,8 +99,8 @@ def fold(text: str) -> str:
 def read_terms(path: Path) -> tuple[str, ...]:
     """Domain terms from a file with one term a line (jieba's dictionary format is accepted)."""
     lines = filter(None, map(str.strip, path.read_text(encoding="utf-8-sig").splitlines()))
-    found = (_DICTIONARY_LINE.fullmatch(line) for line in lines)
-    return tuple(fold(line[1]) for line in found if line)
+    matches = (_DICTIONARY_LINE.fullmatch(line) for line in lines)
+    return tuple(fold(line[1]) for line in matches if line)
 
 
 def read_weights(path: Path) -> dict[str, float]:
@@ -113,12 +113,14 @@ def read_weights(path: Path) -> dict[str, float]:
     for number, line in enumerate(path.read_text(encoding="utf-8-sig").splitlines(), start=1):
         if not line.strip():
             continue
-        found = _WEIGHTED_LINE.fullmatch(line.strip())
-        if not found or not float(found[2]):
+        match = _WEIGHTED_LINE.fullmatch(line.strip())
+        if not match or not float(match[2]):
             raise ConfigurationError(
-                f"{path.name}, line {number}: write a term and its weight above 0, e.g. 营收 3"
+                "{path}, line {number}: write a term and its weight above 0, e.g. 营收 3",
+                path=path.name,
+                number=number,
             )
-        weights[fold(found[1])] = float(found[2])
+        weights[fold(match[1])] = float(match[2])
     return weights
 
 

@@ -22,15 +22,23 @@ def check_report(path: Path | None, language: str) -> None:
         ConfigurationError: An unknown kind of file or language, or a folder that is not there.
     """
     if language not in languages():
-        raise ConfigurationError(f"--language is {' or '.join(languages())}, not {language!r}")
+        raise ConfigurationError(
+            "--language is {languages}, not {language!r}",
+            languages=" or ".join(languages()),
+            language=language,
+        )
     if path is None:
         return
     if path.suffix not in KINDS:
         raise ConfigurationError(
-            f"--report writes {', '.join(KINDS)} files, not {path.suffix or path}"
+            "--report writes {kinds} files, not {suffix}",
+            kinds=", ".join(KINDS),
+            suffix=path.suffix or path,
         )
     if not path.absolute().parent.is_dir():
-        raise ConfigurationError(f"--report: there is no folder {path.absolute().parent}")
+        raise ConfigurationError(
+            "--report: there is no folder {folder}", folder=path.absolute().parent
+        )
 
 
 def write_report(report: Report, path: Path, language: str = "en") -> None:

@@ -6,7 +6,9 @@ from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from rag_monitor.offline.report import charts
+from rag_monitor.charts.histogram import histogram
+from rag_monitor.charts.interval import interval_bar
+from rag_monitor.charts.reliability import reliability
 from rag_monitor.offline.report.model import Figure, MetricReport, Report
 from rag_monitor.offline.report.words import Words, number, percent
 from rag_monitor.offline.selection import SMALLER_IS_BETTER, UNBOUNDED
@@ -48,7 +50,9 @@ def render_html(report: Report, language: str = "en") -> str:
     return environment.get_template("report.html.j2").render(
         report=report,
         t=words,
-        charts=charts,
+        histogram=histogram,
+        interval_bar=interval_bar,
+        reliability=reliability,
         cards=_cards(report),
         families=_families(report),
         bounds={target.metric: target for target in report.targets},

@@ -8,7 +8,6 @@ from typing import Final
 
 from rag_monitor.i18n import ENGLISH, Message, tag_of, translate
 from rag_monitor.metrics.names import METRIC_NAMES
-from rag_monitor.offline.problems import problem
 
 _WORDS: Final[Mapping[str, Message]] = {
     "title": Message("Evaluation report"),
@@ -343,15 +342,12 @@ class Words:
         return self._find(_REASONS, word)
 
     def error(self, text: str) -> str:
-        """Why a row failed, as a report lists it: `id: reason`, or `row 3: reason`."""
-        whole = problem(text, self.language)
-        if whole != text or self.language == ENGLISH:
-            return whole
-        name, colon, reason = text.partition(": ")
-        said = problem(reason, self.language)
-        if said == reason:  # words of judges and metrics, several perhaps
-            said = self._say("; ").join(map(self.reason, reason.split("; ")))
-        return f"{name}{self._say(': ')}{said}" if colon else text
+        """Why a row failed, as a report lists it: `id: reason`, or `row 3: reason`.
+
+        English keeps the machine words of judges and metrics in it.
+        """
+        worded = text if self.language == ENGLISH else _worded(text)
+        return translate(worded, self.language)
 
     def note(self, note: str) -> str:
         """A note of an evaluation: `key=value`."""
@@ -372,6 +368,13 @@ class Words:
 
     def _find(self, table: Mapping[str, Message], key: str) -> str:
         return translate(table.get(key, key), self.language)
+
+
+def _worded(reason: object) -> object:
+    """With words for people instead of the machine words in a message."""
+    if isinstance(reason, Message) and reason.params:
+        return reason.given(**{name: _worded(value) for name, value in reason.params.items()})
+    return _REASONS.get(reason, reason) if isinstance(reason, str) else reason
 
 
 def percent(share: float) -> str:

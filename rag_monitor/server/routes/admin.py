@@ -1,4 +1,4 @@
-"""Keys, the audit log and backfills."""
+"""Keys, the audit log, backfills and parked traces."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from fastapi import APIRouter, Query, Request, Response
 from rag_monitor.domain.stored import ApiKey
 from rag_monitor.i18n import msgid
 from rag_monitor.server import audit
-from rag_monitor.server.auth import Admin, Principal, ServicesOf, Writer
+from rag_monitor.server.auth import Admin, Principal, Reader, ServicesOf, Writer
 from rag_monitor.server.backfill import BackfillRequest
-from rag_monitor.server.context import Services
-from rag_monitor.server.hints import sentences, unknown_names
-from rag_monitor.server.problems import ProblemError
+from rag_monitor.server.giving_up import retry
+from rag_monitor.server.problems import AskedLanguage, ProblemError
 from rag_monitor.server.schemas.admin import (
     AuditEventOut,
     AuditOut,
@@ -24,17 +23,26 @@ from rag_monitor.server.schemas.admin import (
     KeyMade,
     KeyOut,
     KeysOut,
+    ParkedListOut,
+    ParkedOut,
+    RetryIn,
+    RetryOut,
     RotateIn,
 )
 from rag_monitor.server.schemas.values import Name, RowId, window_of
-from rag_monitor.server.validation import OnceRoute
+from rag_monitor.server.services import Services
+from rag_monitor.server.validation import OnceRoute, sentences, unknown_names
 
 router = APIRouter(prefix="/api/v1", tags=[msgid("Administration")], route_class=OnceRoute)
 
 
 @router.post("/evaluations")
 def backfill(
-    services: ServicesOf, request: Request, caller: Writer, given: BackfillIn
+    services: ServicesOf,
+    request: Request,
+    caller: Writer,
+    language: AskedLanguage,
+    given: BackfillIn,
 ) -> BackfillOut:
     """Judge stored traces again. By default only says what that would cost."""
     window = window_of(services.clock.now(), None, given.from_, given.to, default="24h")
@@ -58,7 +66,25 @@ def backfill(
         if preview.traces
         else unknown_names(services, caller.project, app=given.app, release=given.release)
     )
-    return BackfillOut.from_domain(preview, queued, sentences(unknown))
+    return BackfillOut.from_domain(preview, queued, sentences(unknown, language))
+
+
+@router.get("/tasks/parked")
+def list_parked(
+    services: ServicesOf, caller: Reader, limit: Annotated[int, Query(ge=1, le=500)] = 100
+) -> ParkedListOut:
+    """Traces of the project that judging gave up on, the newest first."""
+    parked = services.tasks.parked(limit, caller.project)
+    return ParkedListOut(traces=[ParkedOut.from_domain(task) for task in parked])
+
+
+@router.post("/tasks/retry")
+def retry_parked(
+    services: ServicesOf, request: Request, caller: Admin, given: RetryIn | None = None
+) -> RetryOut:
+    """Have parked traces judged again. Of those named, any that are not parked are left alone."""
+    wanted = None if given is None else given.trace_ids
+    return RetryOut(queued=retry(services, request, caller, wanted))
 
 
 OfProject = Annotated[

@@ -8,14 +8,13 @@ from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Request, Response
 
-from rag_monitor.alerting.unseen import warnings_of
+from rag_monitor.alerting.rules import rule_warnings
 from rag_monitor.domain.alert import AlertState, Silence
 from rag_monitor.errors import RuleError
-from rag_monitor.i18n import msgid
+from rag_monitor.i18n import Message, msgid
 from rag_monitor.server import audit
 from rag_monitor.server.auth import Reader, ServicesOf, Writer
-from rag_monitor.server.hints import sentences, unknown_names
-from rag_monitor.server.problems import ProblemError
+from rag_monitor.server.problems import AskedLanguage, ProblemError, translated
 from rag_monitor.server.schemas.alerts import (
     AcknowledgeIn,
     AlertOut,
@@ -30,7 +29,7 @@ from rag_monitor.server.schemas.alerts import (
     SilencesOut,
 )
 from rag_monitor.server.schemas.values import Name, RowId
-from rag_monitor.server.validation import OnceRoute, require_known
+from rag_monitor.server.validation import OnceRoute, require_known, sentences, unknown_names
 
 router = APIRouter(prefix="/api/v1", tags=[msgid("Alerts")], route_class=OnceRoute)
 
@@ -52,13 +51,16 @@ def replace_rules(
     rules = [rule.to_domain(caller.project) for rule in given.rules]
     names = [rule.name for rule in rules]
     if repeated := sorted({name for name in names if names.count(name) > 1}):
-        raise ProblemError(422, f"`rules`: the name {repeated[0]!r} stands more than once.")
-    errors = []
+        raise ProblemError(
+            422, "`rules`: the name {name!r} stands more than once.", name=repeated[0]
+        )
+    errors: list[dict[str, str]] = []
     for number, rule in enumerate(rules):
         try:
             services.check_rule(rule)
         except RuleError as error:
-            errors.append({"field": f"rules.{number}", "message": f"{rule.name}: {error}"})
+            message = Message("{name}: {reason}", name=rule.name, reason=error)
+            errors.append({"field": f"rules.{number}", "message": message})
     if errors:
         raise ProblemError(422, errors[0]["message"], kind="rule-invalid", errors=errors)
 
@@ -67,9 +69,9 @@ def replace_rules(
         services.rules.ship(caller.project, ())
         for rule in rules:
             services.rules.save(rule)
-        for known in services.rules.all(caller.project):
-            if known.name not in names:
-                services.rules.delete(caller.project, known.name)
+        for existing in services.rules.all(caller.project):
+            if existing.name not in names:
+                services.rules.delete(caller.project, existing.name)
 
     audit.changing(services, request, caller, replace, "rules.replace", count=len(rules))
     return list_rules(services, caller)
@@ -79,6 +81,7 @@ def replace_rules(
 def check_rule(
     services: ServicesOf,
     caller: Reader,
+    language: AskedLanguage,
     given: RuleIn,
     days: Annotated[
         float, Query(ge=0, le=30, description="Stored history to run the rule on; 0: none.")
@@ -96,21 +99,24 @@ def check_rule(
         now = services.clock.now()
         replayed = services.replay_rule(rule, now - timedelta(days=days), now)
     apps = [summary.app for summary in services.traces.apps(caller.project) if summary.kept]
-    return RuleChecked.from_domain(rule, findings, replayed, warnings_of(rule, apps))
+    return RuleChecked.from_domain(
+        rule, findings, replayed, translated(rule_warnings(rule, apps), language)
+    )
 
 
 @router.get("/alerts")
 def list_alerts(
     services: ServicesOf,
     caller: Reader,
+    language: AskedLanguage,
     state: AlertState | None = None,
     app: Annotated[Name | None, Query()] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 200,
 ) -> AlertsOut:
     """Alerts, newest first."""
-    found = services.alerts.load(caller.project, state)
+    loaded = services.alerts.load(caller.project, state)
     chosen = sorted(
-        (alert for alert in found if app is None or alert.app == app),
+        (alert for alert in loaded if app is None or alert.app == app),
         key=lambda alert: alert.since,
         reverse=True,
     )
@@ -119,7 +125,8 @@ def list_alerts(
         alerted = {alert.app for alert in services.alerts.load(caller.project)}
         unknown = unknown_names(services, caller.project, app=app, further=alerted)
     return AlertsOut(
-        alerts=[AlertOut.from_domain(alert) for alert in chosen[:limit]], hints=sentences(unknown)
+        alerts=[AlertOut.from_domain(alert) for alert in chosen[:limit]],
+        hints=sentences(unknown, language),
     )
 
 
@@ -165,14 +172,17 @@ def add_silence(
     if given.ends_at <= now:
         raise ProblemError(
             422,
-            f"`ends_at`: must be in the future; it is {now:%Y-%m-%dT%H:%M:%SZ} now. Look at the "
+            "`ends_at`: must be in the future; it is {now:%Y-%m-%dT%H:%M:%SZ} now. Look at the "
             "year and the time zone.",
+            now=now,
         )
     if given.ends_at <= starts_at:
         raise ProblemError(422, "`ends_at`: must be later than `starts_at`.")
     if given.ends_at - starts_at > MAX_SILENCE:
         raise ProblemError(
-            422, f"`ends_at`: at most {MAX_SILENCE.days} days; disable the rule instead."
+            422,
+            "`ends_at`: at most {days} days; disable the rule instead.",
+            days=MAX_SILENCE.days,
         )
     # A silence that matches nothing would be found out in the night it was made for.
     if given.rule != "*":

@@ -8,31 +8,69 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from rag_monitor.domain.feedback import Feedback
+from rag_monitor.domain.labelling import LabelReason, LabelTask
 from rag_monitor.i18n import msgid
 from rag_monitor.server.auth import Marker, Reader, ServicesOf
-from rag_monitor.server.hints import sentences, unknown_names
-from rag_monitor.server.schemas.labels import LabelTaskOut, LabelTasks
-from rag_monitor.server.schemas.traces import FeedbackIn, FeedbackOut
-from rag_monitor.server.schemas.values import Given, Name, WindowText, parse_length
-from rag_monitor.server.validation import OnceRoute
+from rag_monitor.server.problems import AskedLanguage
+from rag_monitor.server.schemas.traces import FeedbackIn, FeedbackOut, TraceRow
+from rag_monitor.server.schemas.values import (
+    Given,
+    Hints,
+    Name,
+    WindowText,
+    Wire,
+    finite,
+    parse_length,
+)
+from rag_monitor.server.validation import OnceRoute, sentences, unknown_names
+
+
+class LabelTaskOut(Wire):
+    """A trace to look at, and why."""
+
+    reason: LabelReason = Field(
+        description="`drawn`: by chance, so that its mark may correct the estimates; "
+        "`judges_disagree`; `unsure`: the judge's probability is near one half."
+    )
+    low: float | None = Field(description="Least `answer_supported` that a judge gave.")
+    high: float | None = Field(description="Largest `answer_supported` that a judge gave.")
+    trace: TraceRow
+
+    @classmethod
+    def from_domain(cls, task: LabelTask) -> LabelTaskOut:
+        """The task as it goes out."""
+        return cls(
+            reason=task.reason,
+            low=finite(task.low),
+            high=finite(task.high),
+            trace=TraceRow.from_domain(task.trace),
+        )
+
+
+class LabelTasks(Wire):
+    """Traces that wait for a mark, the most telling first."""
+
+    items: list[LabelTaskOut]
+    hints: Hints
+
 
 router = APIRouter(prefix="/api/v1", tags=[msgid("Traces")], route_class=OnceRoute)
 
 
 @router.post("/feedback", status_code=201)
-def post_feedback(services: ServicesOf, caller: Marker, mark: FeedbackIn) -> FeedbackOut:
+def post_feedback(services: ServicesOf, caller: Marker, annotation: FeedbackIn) -> FeedbackOut:
     """Store a mark. It may overtake its trace, and counts as soon as the trace is there.
 
     A metric that there is not is refused, with the names of those there are.
     """
     feedback = Feedback(
         project=caller.project,
-        trace_id=mark.trace_id,
-        value=mark.value,
-        metric=mark.metric,
-        statement=mark.statement,
-        comment=mark.comment or None,
-        author=mark.author or None,
+        trace_id=annotation.trace_id,
+        value=annotation.value,
+        metric=annotation.metric,
+        statement=annotation.statement,
+        comment=annotation.comment or None,
+        author=annotation.author or None,
         created_at=services.clock.now(),
     )
     services.feedback.add(feedback)
@@ -49,12 +87,15 @@ class LabelFilter(Given):
 
 @router.get("/labels/waiting")
 def waiting_labels(
-    services: ServicesOf, caller: Reader, where: Annotated[LabelFilter, Query()]
+    services: ServicesOf,
+    caller: Reader,
+    language: AskedLanguage,
+    where: Annotated[LabelFilter, Query()],
 ) -> LabelTasks:
     """Traces nobody has marked, those first whose mark teaches most."""
     since = services.clock.now() - parse_length(where.window)
     tasks = services.label_queue.waiting(caller.project, since, where.limit, where.app)
     unknown = [] if tasks else unknown_names(services, caller.project, app=where.app)
     return LabelTasks(
-        items=[LabelTaskOut.from_domain(task) for task in tasks], hints=sentences(unknown)
+        items=[LabelTaskOut.from_domain(task) for task in tasks], hints=sentences(unknown, language)
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, Response
 
@@ -23,11 +25,25 @@ async def metrics(request: Request, services: ServicesOf, caller: Scraper) -> Re
     """The Prometheus exposition: about this process, and the values of the key's project.
 
     In OpenMetrics, with exemplars, where the scraper asks for it; in plain text otherwise.
+    As gzip where it takes that.
     """
     project = None if caller.operator else caller.project
     wanted = "application/openmetrics-text" in request.headers.get("accept", "")
-    content, content_type = services.metrics_text(project, wanted)
-    return Response(content, headers={"Content-Type": content_type})
+    compressed = _takes_gzip(request.headers.get("accept-encoding", ""))
+    content, content_type = services.metrics_text(project, wanted, compressed)
+    headers = {"Content-Type": content_type, "Vary": "Accept, Accept-Encoding"}
+    if compressed:
+        headers["Content-Encoding"] = "gzip"
+    return Response(content, headers=headers)
+
+
+def _takes_gzip(accepted: str) -> bool:
+    """Whether an `Accept-Encoding` names gzip, and not with the weight 0."""
+    for one in accepted.lower().split(","):
+        name, *parameters = (part.strip() for part in one.split(";"))
+        if name == "gzip":
+            return not any(re.fullmatch(r"q\s*=\s*0(\.0*)?", part) for part in parameters)
+    return False
 
 
 @router.get("/healthz")

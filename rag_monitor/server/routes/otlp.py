@@ -78,7 +78,7 @@ async def ignore_metrics(request: Request, caller: Ingester) -> Response:
     del caller
     content_type = request.headers.get("content-type", "").split(";")[0].strip().lower()
     if content_type not in {_JSON, _PROTOBUF}:
-        raise ProblemError(415, f"Send {_PROTOBUF} or {_JSON}.")
+        raise ProblemError(415, "Send {protobuf} or {json}.", protobuf=_PROTOBUF, json=_JSON)
     await request.body()
     body = b"{}" if content_type == _JSON else b""
     return Response(body, media_type=content_type)

@@ -18,9 +18,7 @@ from rag_monitor.domain.window import Series, Window
 from rag_monitor.errors import MalformedPayload
 from rag_monitor.i18n import msgid
 from rag_monitor.server.auth import Principal, Reader, ServicesOf
-from rag_monitor.server.context import Services
-from rag_monitor.server.hints import sentences, unknown_in_series, unknown_names
-from rag_monitor.server.problems import ProblemError
+from rag_monitor.server.problems import AskedLanguage, ProblemError
 from rag_monitor.server.quality import (
     app_quality,
     by_knowledge_base,
@@ -52,7 +50,15 @@ from rag_monitor.server.schemas.values import (
     counted_window,
     parse_length,
 )
-from rag_monitor.server.validation import METRIC_NAMES, OnceRoute, require_known
+from rag_monitor.server.services import Services
+from rag_monitor.server.validation import (
+    METRIC_NAMES,
+    OnceRoute,
+    require_known,
+    sentences,
+    unknown_in_series,
+    unknown_names,
+)
 from rag_monitor.spelling import nearest
 
 router = APIRouter(prefix="/api/v1", tags=[msgid("Quality")], route_class=OnceRoute)
@@ -87,25 +93,28 @@ class SummaryQuery(WindowQuery):
 
 @router.get("/summary")
 def summary(
-    services: ServicesOf, caller: Reader, where: Annotated[SummaryQuery, Query()]
+    services: ServicesOf,
+    caller: Reader,
+    language: AskedLanguage,
+    where: Annotated[SummaryQuery, Query()],
 ) -> Summary:
     """Every app (or one) over a window: quality with intervals, latency, hits, open alerts.
 
     Of more than `limit` apps the busiest come first; `next` is the cursor of the others.
     """
     with services.reading():
-        return _summary(services, caller, where)
+        return _summary(services, caller, language, where)
 
 
-def _summary(services: Services, caller: Principal, where: SummaryQuery) -> Summary:
+def _summary(services: Services, caller: Principal, language: str, where: SummaryQuery) -> Summary:
     window = counted_window(services.clock.now(), where.window, where.from_, where.to)
     fired = services.alerts.load(caller.project)
     apps = []
     known_apps = services.traces.apps(caller.project)
     wanted = [
-        known
-        for known in known_apps
-        if (known.told_of(window) if where.app is None else known.app == where.app)
+        summary
+        for summary in known_apps
+        if (summary.told_of(window) if where.app is None else summary.app == where.app)
     ]
     try:
         page = page_of(services.traces, caller.project, wanted, window, where.limit, where.cursor)
@@ -114,13 +123,13 @@ def _summary(services: Services, caller: Principal, where: SummaryQuery) -> Summ
             422, "`cursor`: is not one this server gave; start again without it."
         ) from error
     seen = _last_seen(services, caller.project, page.shown, window, where.release)
-    for known, source in read_together(services.estimates, page.shown):
-        selection = where.selection(caller.project, known.app, window)
+    for summary, source in read_together(services.estimates, page.shown):
+        selection = where.selection(caller.project, summary.app, window)
         quality, by_base = app_quality(source, selection), by_knowledge_base(source, selection)
         apps.append(
             AppOut(
-                app=known.app,
-                last_seen=seen.get(known.app),
+                app=summary.app,
+                last_seen=seen.get(summary.app),
                 traces=dict(quality.traces),
                 judges=[JudgeShareOut(**asdict(one)) for one in quality.judges],
                 metrics=[EstimateOut.from_domain(e) for e in quality.metrics],
@@ -130,13 +139,15 @@ def _summary(services: Services, caller: Principal, where: SummaryQuery) -> Summ
                     for r in quality.hit_rates
                 ],
                 knowledge_bases=[
-                    KnowledgeBaseOut(name=name, metrics=[EstimateOut.from_domain(e) for e in found])
-                    for name, found in by_base.items()
+                    KnowledgeBaseOut(
+                        name=name, metrics=[EstimateOut.from_domain(e) for e in estimates]
+                    )
+                    for name, estimates in by_base.items()
                 ],
                 routing=[RoutingOut.from_domain(r) for r in quality.routing],
                 open_alerts=None
                 if where.release is not None
-                else sum(a.app == known.app and a.fires_at(window.end) for a in fired),
+                else sum(a.app == summary.app and a.fires_at(window.end) for a in fired),
             )
         )
     if where.app is not None and not wanted:
@@ -151,7 +162,7 @@ def _summary(services: Services, caller: Principal, where: SummaryQuery) -> Summ
         apps=apps,
         next=page.next,
         apps_folded=page.less_busy,
-        hints=sentences(unknown),
+        hints=sentences(unknown, language),
     )
 
 
@@ -163,16 +174,18 @@ def _last_seen(
     release: str | None,
 ) -> Mapping[str, datetime]:
     """When the newest trace began, by app: of the release, and of those before the window's end."""
-    found = {app.app: app.last_seen for app in apps}
-    if release is None and all(last < window.end for last in found.values()):
-        return found
-    return services.traces.last_seen(project, list(found), window.end, release)
+    last_seen = {app.app: app.last_seen for app in apps}
+    if release is None and all(last < window.end for last in last_seen.values()):
+        return last_seen
+    return services.traces.last_seen(project, list(last_seen), window.end, release)
 
 
 def _no_app(services: Services, caller: Principal, name: str) -> ProblemError:
-    near = nearest(name, (known.app for known in services.traces.apps(caller.project)))
-    meant = f" Did you mean {near!r}?" if near else ""
-    return ProblemError(404, f"No app named {name!r} has sent traces.{meant}", kind="not-found")
+    near = nearest(name, (app.app for app in services.traces.apps(caller.project)))
+    text = msgid("No app named {name!r} has sent traces.")
+    if near:
+        text = msgid("No app named {name!r} has sent traces. Did you mean {near!r}?")
+    return ProblemError(404, text, name=name, near=near, kind="not-found")
 
 
 class ReleasesQuery(Given):
@@ -192,9 +205,9 @@ def compare_releases(
 ) -> ReleaseChanges:
     """What changed from one release to another, with the interval of the difference."""
     window = counted_window(services.clock.now(), where.window, where.from_, where.to)
-    known = services.traces.releases(caller.project, where.app)
+    releases = services.traces.releases(caller.project, where.app)
     for field, name in (("release", where.release), ("against", where.against)):
-        require_known(field, name, known, "release")
+        require_known(field, name, releases, "release")
     changes = []
     for metric in METRIC_NAMES:
         first, second = (
@@ -236,13 +249,18 @@ class SeriesQuery(WindowQuery):
 
 @router.get("/series")
 def series(
-    services: ServicesOf, caller: Reader, where: Annotated[SeriesQuery, Query()]
+    services: ServicesOf,
+    caller: Reader,
+    language: AskedLanguage,
+    where: Annotated[SeriesQuery, Query()],
 ) -> SeriesOut:
     """One metric over time, one estimate per step."""
     window = counted_window(services.clock.now(), where.window, where.from_, where.to)
     step = parse_length(where.step) if where.step else step_for(window, POINTS)
     if window.length / step > MAX_POINTS:
-        raise ProblemError(422, f"`step`: makes more than {MAX_POINTS} points; take a longer step.")
+        raise ProblemError(
+            422, "`step`: makes more than {most} points; take a longer step.", most=MAX_POINTS
+        )
     judge = where.judge if where.judge is not None else COMBINED
     wanted = Series(
         project=caller.project,
@@ -257,10 +275,10 @@ def series(
     points = services.estimates.series(wanted, window, step)
     # Rollups outlive traces: only an app that has neither is a slip of the pen.
     if not any(point.traces for point in points) and where.app not in {
-        known.app for known in services.traces.apps(caller.project)
+        summary.app for summary in services.traces.apps(caller.project)
     }:
         raise _no_app(services, caller, where.app)
-    found = any(point.judged or point.failed or point.suspect for point in points)
+    has_scores = any(point.judged or point.failed or point.suspect for point in points)
     return SeriesOut(
         app=where.app,
         metric=where.metric,
@@ -269,5 +287,7 @@ def series(
         knowledge_base=where.knowledge_base,
         step_s=step.total_seconds(),
         points=[EstimateOut.from_domain(point) for point in points],
-        hints=[] if found else sentences(unknown_in_series(services, wanted, window)),
+        hints=[]
+        if has_scores
+        else sentences(unknown_in_series(services, wanted, window), language),
     )

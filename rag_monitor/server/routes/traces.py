@@ -14,8 +14,7 @@ from rag_monitor.errors import MalformedPayload
 from rag_monitor.i18n import msgid
 from rag_monitor.server import audit
 from rag_monitor.server.auth import Admin, Ingester, Reader, ServicesOf
-from rag_monitor.server.hints import sentences, unknown_names
-from rag_monitor.server.problems import ProblemError
+from rag_monitor.server.problems import AskedLanguage, ProblemError, translated
 from rag_monitor.server.schemas import trace_json
 from rag_monitor.server.schemas.traces import (
     DecisionOut,
@@ -34,7 +33,7 @@ from rag_monitor.server.schemas.values import (
     UserId,
     plain,
 )
-from rag_monitor.server.validation import OnceRoute
+from rag_monitor.server.validation import OnceRoute, sentences, unknown_names
 
 router = APIRouter(prefix="/api/v1", tags=[msgid("Traces")], route_class=OnceRoute)
 
@@ -74,6 +73,7 @@ async def post_traces(
     request: Request,
     services: ServicesOf,
     caller: Ingester,
+    language: AskedLanguage,
     bulk: Annotated[bool, Query(description=_BULK)] = False,
 ) -> TraceAccepted:
     """Take one trace or a list of them as Trace JSON; answers once they are committed.
@@ -92,7 +92,8 @@ async def post_traces(
     if errors and not reply.accepted:
         raise ProblemError(
             422,
-            f"No trace was taken: {errors[0]['message']}",
+            "No trace was taken: {reason}",
+            reason=errors[0]["message"],
             kind="trace-invalid",
             errors=errors,
         )
@@ -100,7 +101,7 @@ async def post_traces(
         accepted=reply.accepted,
         trace_ids=list(reply.trace_ids),
         unknown_fields=sorted(reply.unknown_fields),
-        errors=errors,
+        errors=translated(errors, language),
     )
 
 
@@ -174,7 +175,10 @@ class TraceFilter(Given):
 
 @router.get("/traces")
 def list_traces(
-    services: ServicesOf, caller: Reader, where: Annotated[TraceFilter, Query()]
+    services: ServicesOf,
+    caller: Reader,
+    language: AskedLanguage,
+    where: Annotated[TraceFilter, Query()],
 ) -> TraceList:
     """List traces, newest first."""
     query = where.to_domain(caller.project)
@@ -187,7 +191,7 @@ def list_traces(
     if page.items or where.cursor is not None:
         return TraceList.from_domain(page)
     unknown = unknown_names(services, caller.project, app=where.app, release=where.release)
-    return TraceList.from_domain(page, sentences(unknown))
+    return TraceList.from_domain(page, sentences(unknown, language))
 
 
 @router.get("/traces/{trace_id}")

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from rag_monitor.domain.stored import ApiKey, AuditEvent, KeyScope
+from rag_monitor.domain.stored import ApiKey, AuditEvent, KeyScope, ParkedTask
 from rag_monitor.server.backfill import BackfillPreview
 from rag_monitor.server.schemas.values import (
     Flag,
@@ -17,6 +17,7 @@ from rag_monitor.server.schemas.values import (
     Moment,
     Name,
     Number,
+    TraceId,
     Whole,
     Wire,
     finite,
@@ -128,6 +129,51 @@ class AuditOut(Wire):
 
     events: list[AuditEventOut]
     next_before: int | None = Field(description="Send it as `before` for the next page.")
+
+
+class ParkedOut(Wire):
+    """A trace that judging gave up on."""
+
+    trace_id: str
+    reason: str = Field(
+        examples=["worker_lost_thrice"],
+        description="`worker_lost_thrice`: three workers were lost with it alone in hand. "
+        "`unsavable`: what the judges said of it cannot be stored.",
+    )
+    attempts: int
+    again_at: datetime | None = Field(
+        description="When a worker tries it again by itself; null: not before it is retried."
+    )
+
+    @classmethod
+    def from_domain(cls, task: ParkedTask) -> ParkedOut:
+        """The trace as it goes out."""
+        return cls(
+            trace_id=task.trace_id,
+            reason=task.reason,
+            attempts=task.attempts,
+            again_at=task.again_at,
+        )
+
+
+class ParkedListOut(Wire):
+    """Traces that judging gave up on, the newest first."""
+
+    traces: list[ParkedOut]
+
+
+class RetryIn(Given):
+    """Which of the parked traces to judge again."""
+
+    trace_ids: Annotated[list[TraceId], Field(min_length=1, max_length=1000)] | None = Field(
+        default=None, description="Default: all that are parked in the project."
+    )
+
+
+class RetryOut(Wire):
+    """How many traces wait to be judged again."""
+
+    queued: int
 
 
 class BackfillIn(Given):

@@ -99,7 +99,7 @@ class RulesIn(Given):
     rules: Annotated[list[RuleIn], Field(max_length=1000)]
     project: str | None = Field(
         default=None,
-        description="As the answer to a GET has it; not heeded, for the key says whose they are.",
+        description="As in the answer to a GET; ignored, because the key says whose they are.",
     )
 
 

@@ -15,35 +15,39 @@ NAME: Final = "TraceJson"
 REFERENCE: Final = {"$ref": f"#/components/schemas/{NAME}"}
 
 
-def _text(said: str) -> dict[str, Any]:
+def _text(description: str) -> dict[str, Any]:
     """A text; a number in its place is spelled out."""
-    return {"type": ["string", "number", "null"], "description": said}
+    return {"type": ["string", "number", "null"], "description": description}
 
 
-def _number(said: str) -> dict[str, Any]:
-    return {"type": ["number", "null"], "description": said}
+def _number(description: str) -> dict[str, Any]:
+    return {"type": ["number", "null"], "description": description}
 
 
-def _whole(said: str, least: int = 0) -> dict[str, Any]:
-    return {"type": ["integer", "null"], "minimum": least, "description": said}
+def _whole(description: str, least: int = 0) -> dict[str, Any]:
+    return {"type": ["integer", "null"], "minimum": least, "description": description}
 
 
-def _flag(said: str) -> dict[str, Any]:
+def _flag(description: str) -> dict[str, Any]:
     """True or false, 1 or 0, also as text: tables write them in all of these ways."""
-    return {"type": ["boolean", "number", "string", "null"], "description": said}
+    return {"type": ["boolean", "number", "string", "null"], "description": description}
 
 
-def _texts(said: str) -> dict[str, Any]:
+def _texts(description: str) -> dict[str, Any]:
     """A list of texts; a lone one counts as a list of one."""
-    return {"type": ["array", "string", "null"], "items": {"type": "string"}, "description": said}
+    return {
+        "type": ["array", "string", "null"],
+        "items": {"type": "string"},
+        "description": description,
+    }
 
 
-def _object(said: str, **members: dict[str, Any]) -> dict[str, Any]:
-    return {"type": ["object", "null"], "properties": members, "description": said}
+def _object(description: str, **members: dict[str, Any]) -> dict[str, Any]:
+    return {"type": ["object", "null"], "properties": members, "description": description}
 
 
-def _list(said: str, *items: dict[str, Any]) -> dict[str, Any]:
-    return {"type": ["array", "null"], "items": {"anyOf": list(items)}, "description": said}
+def _list(description: str, *items: dict[str, Any]) -> dict[str, Any]:
+    return {"type": ["array", "null"], "items": {"anyOf": list(items)}, "description": description}
 
 
 _MEANINGS: Final = {

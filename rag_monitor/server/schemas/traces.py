@@ -16,7 +16,7 @@ from rag_monitor.domain.score import Score
 from rag_monitor.domain.stored import ErasureReport, StoredTrace, TracePage, TraceSummary
 from rag_monitor.domain.trace import Expected, Retrieval, RetrievedDocument, Timings
 from rag_monitor.i18n import translate
-from rag_monitor.sampling.explanation import explain
+from rag_monitor.sampling.sampler import explain
 from rag_monitor.server.schemas.reported import ReportedScoreOut
 from rag_monitor.server.schemas.values import (
     Given,
@@ -279,16 +279,16 @@ class FeedbackOut(Wire):
     created_at: datetime
 
     @classmethod
-    def from_domain(cls, mark: Feedback) -> FeedbackOut:
+    def from_domain(cls, annotation: Feedback) -> FeedbackOut:
         """The mark as it goes out."""
         return cls(
-            trace_id=mark.trace_id,
-            value=mark.value,
-            metric=mark.metric,
-            statement=mark.statement,
-            comment=mark.comment,
-            author=mark.author,
-            created_at=mark.created_at,
+            trace_id=annotation.trace_id,
+            value=annotation.value,
+            metric=annotation.metric,
+            statement=annotation.statement,
+            comment=annotation.comment,
+            author=annotation.author,
+            created_at=annotation.created_at,
         )
 
 
@@ -348,10 +348,10 @@ class DecisionOut(Wire):
     @classmethod
     def from_domain(cls, decision: SamplingDecision, trace_id: str) -> DecisionOut:
         """The decision as it goes out."""
-        told = explain(decision, trace_id)
+        explanation = explain(decision, trace_id)
         return cls(
-            why=told,
-            why_zh=translate(told, "zh"),
+            why=explanation,
+            why_zh=translate(explanation, "zh"),
             judge=decision.judge,
             included=decision.included,
             probability=decision.probability,

@@ -18,8 +18,10 @@ from pydantic import (
     StringConstraints,
     WithJsonSchema,
 )
+from pydantic_core import PydanticCustomError
 
 from rag_monitor.domain.window import Window
+from rag_monitor.i18n import Message, msgid
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.validation import METRIC_NAMES, known_metric
 
@@ -32,7 +34,7 @@ _ROUNDED = (
 MAX_SPAN: Final = timedelta(days=400)
 """Longest window; as long as rollups are kept."""
 _WINDOW = re.compile(r"(\d{1,6})(m|h|d|w)")
-_LENGTH: Final = "must be a length such as 90m, 24h or 7d, from 1m up to 400d"
+_LENGTH: Final = msgid("must be a length such as 90m, 24h or 7d, from 1m up to 400d")
 _TRACE_ID = re.compile(r"[0-9a-fA-F]{32}")
 _UNITS: Final = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
@@ -56,9 +58,11 @@ def _trace_id(value: str) -> str:
     """The id in lower case; whoever gives an id of their own is told where ours is."""
     if not _TRACE_ID.fullmatch(value):
         raise ValueError(
-            "must be the 32 hex digits that name a trace: `trace_ids` in the answer of POST "
-            "/api/v1/traces, the response header X-Rag-Monitor-Trace-Id, or "
-            "rm.current().trace_id. The `id` that you gave a trace is not it"
+            Message(
+                "must be the 32 hex digits that name a trace: `trace_ids` in the answer of POST "
+                "/api/v1/traces, the response header X-Rag-Monitor-Trace-Id, or "
+                "rm.current().trace_id. The `id` that you gave a trace is not it"
+            )
         )
     return value.lower()
 
@@ -66,7 +70,7 @@ def _trace_id(value: str) -> str:
 def _length(text: str) -> str:
     """The text, if it is a length of time."""
     if not _WINDOW.fullmatch(text):
-        raise ValueError(_LENGTH)
+        raise ValueError(Message(_LENGTH))
     return text
 
 
@@ -100,7 +104,7 @@ Hints = Annotated[
 def _number(value: object) -> object:
     """JSON has numbers: a text or a truth value in their place is a mistake of the sender."""
     if isinstance(value, str | bytes | bool):
-        raise ValueError("must be a number")  # noqa: TRY004 - pydantic reports ValueErrors
+        raise PydanticCustomError("number_type", "must be a number")
     return value
 
 
@@ -166,7 +170,9 @@ def window_of(
     if start >= end:
         raise _window_problem("from", "`from` must be earlier than `to`")
     if end - start > MAX_SPAN:
-        raise _window_problem("from", f"the window may be at most {MAX_SPAN.days} days long")
+        raise _window_problem(
+            "from", "the window may be at most {days} days long", days=MAX_SPAN.days
+        )
     return Window(start, end)
 
 
@@ -182,10 +188,10 @@ def counted_window(
     Raises:
         ProblemError: 422 as there, and when no minute begins in it.
     """
-    found = window_of(now, length, since, until, default).in_minutes()
-    if found is None:
+    window = window_of(now, length, since, until, default).in_minutes()
+    if window is None:
         raise _window_problem("from", "no minute begins in it; numbers are kept minute by minute")
-    return found
+    return window
 
 
 def _rounded(end: datetime, length: timedelta) -> datetime:
@@ -205,10 +211,13 @@ def parse_length(text: str) -> timedelta:
     return timedelta(seconds=seconds)
 
 
-def _window_problem(field: str, message: str) -> ProblemError:
+def _window_problem(field: str, text: str, /, **params: object) -> ProblemError:
+    message = Message(text, **params)
     return ProblemError(
         422,
-        f"`{field}`: {message}",
+        "`{field}`: {reason}",
+        field=field,
+        reason=message,
         kind="invalid-input",
         errors=[{"field": field, "message": message}],
     )
@@ -222,14 +231,18 @@ def _written(value: object) -> object:
     if isinstance(value, str):
         value = _ZONE.sub(r"\1+\2", value.strip())
     if not isinstance(value, datetime) and not (isinstance(value, str) and _DATE.match(value)):
-        raise ValueError("must be a time such as 2026-01-05T12:00:00Z")
+        raise ValueError(Message("must be a time such as 2026-01-05T12:00:00Z"))
     return value
 
 
 def _near(moment: datetime) -> datetime:
     """Times far from ours are slips of the pen, and days before or after them do not exist."""
     if not _FIRST <= moment <= _LAST:
-        raise ValueError(f"must be a time from {_FIRST:%Y-%m-%d} to {_LAST:%Y-%m-%d}")
+        raise ValueError(
+            Message(
+                "must be a time from {first:%Y-%m-%d} to {last:%Y-%m-%d}", first=_FIRST, last=_LAST
+            )
+        )
     return moment
 
 

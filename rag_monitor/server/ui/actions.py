@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from rag_monitor.aggregation.people import corrects
+from rag_monitor.aggregation.label_eligibility import corrects_judge
 from rag_monitor.domain.alert import AlertRule, Silence
 from rag_monitor.domain.feedback import Feedback
 from rag_monitor.domain.stored import KeyScope
@@ -22,6 +22,7 @@ from rag_monitor.errors import NotFound, RuleError
 from rag_monitor.i18n import Message, msgid
 from rag_monitor.server import audit
 from rag_monitor.server.auth import COOKIE, NOBODY, gate_of, services_of
+from rag_monitor.server.giving_up import retry
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.schemas.alerts import RuleIn
 from rag_monitor.server.schemas.traces import FeedbackIn
@@ -31,8 +32,7 @@ from rag_monitor.server.ui.confirming import FIELD as CONFIRMED
 from rag_monitor.server.ui.confirming import confirm_page
 from rag_monitor.server.ui.label_page import waiting
 from rag_monitor.server.ui.pages import settings_page
-from rag_monitor.server.ui.rule_form import RULE_FIELDS, fields_of
-from rag_monitor.server.ui.rule_problems import field_problem, rule_problem
+from rag_monitor.server.ui.rule_form import RULE_FIELDS, field_problem, fields_of, rule_problem
 from rag_monitor.server.ui.saved_views import COOKIE as VIEWS_COOKIE
 from rag_monitor.server.ui.saved_views import MAX_NAME, SavedView, cookie_text, saved_views
 from rag_monitor.server.ui.trace_list import FILTERS
@@ -53,6 +53,7 @@ _PAGES: Final = {
     "/ui/views": "/traces",
     "/ui/views/delete": "/traces",
     "/ui/feedback": "/traces",
+    "/ui/tasks/retry": "/judges",
 }
 """Where the forms stand, by the address they are sent to."""
 _LACKING: Final = {
@@ -71,12 +72,12 @@ async def read_form(request: Request) -> dict[str, str]:
     """The fields of a form that a browser sent url-encoded."""
     content_type = request.headers.get("content-type", "").split(";")[0].strip().lower()
     if content_type != "application/x-www-form-urlencoded":
-        raise ProblemError(415, Message("Forms are sent as application/x-www-form-urlencoded."))
+        raise ProblemError(415, "Forms are sent as application/x-www-form-urlencoded.")
     try:
         text = (await request.body()).decode("ascii")
         pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_FIELDS)
     except ValueError:
-        raise ProblemError(400, Message("The form cannot be read.")) from None
+        raise ProblemError(400, "The form cannot be read.") from None
     form: dict[str, str] = {}
     for name, value in pairs:
         form[name] = f"{form[name]},{value}" if name in form else value
@@ -139,9 +140,7 @@ def mark(sent: Form) -> Response:
             comment=sent.get("comment") or None,
         )
     except ValidationError:
-        raise ProblemError(
-            422, Message("The mark cannot be read; go back and choose again.")
-        ) from None
+        raise ProblemError(422, "The mark cannot be read; go back and choose again.") from None
     # Looked up first: a mark that is stored must not end in a page that says it is not.
     thanks = _what_it_does(sent.me, given)
     sent.me.services.feedback.add(
@@ -165,19 +164,19 @@ def mark(sent: Form) -> Response:
     return _back(f"/traces/{given.trace_id}?thanks={thanks}#feedback")
 
 
-def _what_it_does(me: Visitor, mark: FeedbackIn) -> str:
+def _what_it_does(me: Visitor, annotation: FeedbackIn) -> str:
     """What becomes of a mark, as `catalog.THANKS` words it."""
-    if mark.metric is None:
+    if annotation.metric is None:
         return "kept"
     try:
-        stored = me.services.traces.get(me.principal.project, mark.trace_id)
+        stored = me.services.traces.get(me.principal.project, annotation.trace_id)
     except NotFound:
         return "kept"
     drawn = {one.judge for one in stored.decisions}
-    if any(corrects(one, drawn) for one in stored.scores if one.metric == mark.metric):
+    if any(corrects_judge(one, drawn) for one in stored.scores if one.metric == annotation.metric):
         return "estimates"
     # Whoever is unsure neither confirms nor refutes the judge.
-    return "check" if mark.value != 0.5 else "kept"
+    return "check" if annotation.value != 0.5 else "kept"
 
 
 @router.post("/ui/views")
@@ -186,7 +185,7 @@ def save_view(sent: Form) -> Response:
     name = sent.get("name")[:MAX_NAME]
     filters = {key: sent.get(key)[:500] for key in FILTERS if sent.get(key)}
     if not name or not filters:
-        raise ProblemError(422, Message("A view needs a name and at least one filter."))
+        raise ProblemError(422, "A view needs a name and at least one filter.")
     view = SavedView(name=name, filters=filters)
     kept = [old for old in saved_views(sent.me.request, FILTERS) if old.name != name]
     return _with_views(sent, view.address, [*kept, view])
@@ -227,7 +226,7 @@ def silence(sent: Form) -> Response:
     """Mute a rule, an app, or one on the other."""
     sent.need(KeyScope.WRITE)
     if sent.get("hours") not in SILENCE_HOURS:
-        raise ProblemError(422, Message("Choose for how long."))
+        raise ProblemError(422, "Choose for how long.")
     hours = int(sent.get("hours"))
     now = sent.me.services.clock.now()
     made = Silence(
@@ -321,10 +320,8 @@ def _check_name(sent: Sent, name: str) -> None:
     """Raise RuleError when saving would silently replace a rule other than the one edited."""
     if name != _opened_as(sent) and name in _rule_names(sent.me):
         raise RuleError(
-            Message(
-                "name: another rule is called {name!r}; choose another name, or edit that one",
-                name=name,
-            )
+            "name: another rule is called {name!r}; choose another name, or edit that one",
+            name=name,
         )
 
 
@@ -339,7 +336,7 @@ def try_rule(sent: Form) -> Response:
     else:
         saved = {rule.name: rule for rule in me.services.rules.all(me.principal.project)}
         if sent.get("name") not in saved:
-            raise ProblemError(404, Message("There is no such rule."), kind="not-found")
+            raise ProblemError(404, "There is no such rule.", kind="not-found")
         rule = saved[sent.get("name")]
     days = sent.get("days")
     return trial_page(me, rule, int(days) if days in TRIAL_DAYS else 0, _opened_as(sent))
@@ -351,8 +348,8 @@ def delete_rule(sent: Form) -> Response:
     sent.need(KeyScope.WRITE)
     name, rules, project = sent.get("name")[:200], sent.me.services.rules, sent.me.principal.project
     if not sent.get(CONFIRMED):
-        asked = (msgid("Delete this rule?"), msgid("Delete this rule"), {"name": name})
-        return confirm_page(sent.me, *asked, what=name, back="/settings#rules")
+        confirmation = (msgid("Delete this rule?"), msgid("Delete this rule"), {"name": name})
+        return confirm_page(sent.me, *confirmation, what=name, back="/settings#rules")
     sent.change(lambda: rules.delete(project, name), "rule.delete", name)
     return _back("/settings#rules")
 
@@ -391,10 +388,19 @@ def revoke_key(sent: Form) -> Response:
     id, keys, project = sent.get("id")[:64], sent.me.services.keys, sent.me.principal.project
     if not sent.get(CONFIRMED):
         called = next((key.name for key in keys.list(project) if key.id == id), id)
-        asked = (msgid("Revoke this key?"), msgid("Revoke"), {"id": id})
-        return confirm_page(sent.me, *asked, what=called, back="/settings#keys")
+        confirmation = (msgid("Revoke this key?"), msgid("Revoke"), {"id": id})
+        return confirm_page(sent.me, *confirmation, what=called, back="/settings#keys")
     sent.change(lambda: keys.revoke(project, id), "key.revoke", id)
     return _back("/settings#keys")
+
+
+@router.post("/ui/tasks/retry")
+def retry_parked(sent: Form) -> Response:
+    """Have a trace that judging gave up on, or all of them, judged again."""
+    sent.need(KeyScope.ADMIN)
+    me, trace_id = sent.me, sent.get("trace_id")[:64]
+    retry(me.services, me.request, me.principal, [trace_id] if trace_id else None)
+    return _back("/judges")
 
 
 def leave_form(me: Viewer) -> Response:

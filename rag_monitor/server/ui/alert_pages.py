@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -10,13 +10,14 @@ from typing import Final
 from fastapi import APIRouter
 from starlette.responses import HTMLResponse
 
+from rag_monitor.alerting.params import number
 from rag_monitor.alerting.replay import Replay
-from rag_monitor.domain.alert import Alert, AlertRule, Silence
+from rag_monitor.charts.durations import latency_interval, milliseconds
+from rag_monitor.domain.alert import Alert, AlertRule, Finding, RuleKind, Silence
 from rag_monitor.domain.stored import AppSummary, TraceSummary
 from rag_monitor.i18n import msgid
-from rag_monitor.server.hints import unknown_names
-from rag_monitor.server.ui.figures import Figures, figures_of
-from rag_monitor.server.ui.view import OPEN_STATES, Viewer, Visitor, page
+from rag_monitor.server.ui.view import OPEN_STATES, Viewer, Visitor, figure_text, page, score_text
+from rag_monitor.server.validation import unknown_names
 
 router = APIRouter(include_in_schema=False)
 
@@ -71,7 +72,7 @@ def _alerts(me: Visitor) -> HTMLResponse:
     alerts = me.services.alerts.load(project)
     over = [alert for alert in alerts if alert.state not in OPEN_STATES and app in {"", alert.app}]
     alerted = {alert.app for alert in alerts}
-    known = me.services.traces.apps(project)
+    apps = me.services.traces.apps(project)
     return page(
         me,
         "alerts.html",
@@ -83,10 +84,10 @@ def _alerts(me: Visitor) -> HTMLResponse:
             "over": sorted(over, key=lambda alert: alert.since, reverse=True)[:MAX_HISTORY],
             "silences": silences,
             "now": now,
-            "untold": me.untold([app] if app else _newest_first(known)),
+            "untold": me.untold([app] if app else _newest_first(apps)),
             "hours": SILENCE_HOURS,
             "rules": rules,
-            "apps": [one.app for one in known],
+            "apps": [one.app for one in apps],
         },
     )
 
@@ -104,29 +105,29 @@ def _open(
     now: datetime,
 ) -> list[Open]:
     alerts = me.open_alerts(app)
-    known = _look_up(me, alerts)
-    found: list[Open] = []
+    summaries = _look_up(me, alerts)
+    opened: list[Open] = []
     for alert in alerts:
         rule = rules.get(alert.rule)
         metric = rule.metric or "" if rule else ""
-        found.append(
+        opened.append(
             Open(
                 alert=alert,
                 silence=_silence_of(alert, silences, now),
                 metric=metric,
                 figures=figures_of(me, alert.finding, rule),
-                worst=[_worst(id, known.get(id), metric) for id in alert.finding.worst_traces],
+                worst=[_worst(id, summaries.get(id), metric) for id in alert.finding.worst_traces],
             )
         )
-    return found
+    return opened
 
 
 def _look_up(me: Visitor, alerts: Sequence[Alert]) -> dict[str, TraceSummary]:
     """The first of the worst traces of a page, by id, in one question to the store."""
     ids = dict.fromkeys(id for alert in alerts for id in alert.finding.worst_traces)
     wanted = list(ids)[:MAX_WORST]
-    found = me.services.traces.summaries(me.principal.project, wanted) if wanted else ()
-    return {trace.trace_id: trace for trace in found}
+    summaries = me.services.traces.summaries(me.principal.project, wanted) if wanted else ()
+    return {trace.trace_id: trace for trace in summaries}
 
 
 def _worst(trace_id: str, trace: TraceSummary | None, metric: str) -> Worst:
@@ -172,3 +173,68 @@ def trial_page(me: Visitor, rule: AlertRule, days: int, original: str) -> HTMLRe
             "choices": TRIAL_DAYS,
         },
     )
+
+
+_COMPARED: Final = frozenset({RuleKind.DROP, RuleKind.HIT_RATE, RuleKind.LATENCY})
+_COUNTED: Final = frozenset({RuleKind.HIT_RATE, RuleKind.LATENCY})
+"""Kinds that look at every trace, judged or not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """What stands beside an alert."""
+
+    now: str
+    interval: str
+    """With its level; empty: there is none."""
+    against: str
+    """What the number is held against; empty: nothing."""
+    against_label: str
+    """`Baseline` or `Limit`, translated."""
+    counted_label: str
+    """What was counted, translated."""
+
+
+def figures_of(me: Visitor, finding: Finding, rule: AlertRule | None) -> Figures:
+    """The numbers of a finding; of a rule that is gone, without what only the rule knows."""
+    kind = None if rule is None else rule.kind
+    say = _telling(kind, finding)
+    against = finding.baseline
+    if rule is not None and kind is RuleKind.THRESHOLD:
+        below = number(rule, "below")
+        against = number(rule, "above") if below is None else below
+    compared = kind is None or (kind in _COMPARED and finding.baseline_judged > 0)
+    return Figures(
+        now=say(finding.value),
+        interval=_interval(me, finding, rule),
+        against="" if against is None else say(against),
+        against_label=me.translate("Baseline") if compared else me.translate("Limit"),
+        counted_label=me.translate(
+            msgid("Traces counted") if kind in _COUNTED else msgid("Judged")
+        ),
+    )
+
+
+def _telling(kind: RuleKind | None, finding: Finding) -> Callable[[float | None], str]:
+    """How a number of the finding is written; its unit is known also when the rule is gone."""
+    if finding.unit == "ms" or kind is RuleKind.LATENCY:
+        return milliseconds
+    return _whole if kind is RuleKind.NO_DATA else figure_text
+
+
+def _whole(count: float | None) -> str:
+    return figure_text(None) if count is None else f"{count:,.0f}"
+
+
+def _interval(me: Visitor, finding: Finding, rule: AlertRule | None) -> str:
+    if rule is None or finding.lower is None:
+        return ""
+    latency = rule.kind is RuleKind.LATENCY
+    if finding.upper is None and not latency:  # a latency's may have no end
+        return ""
+    if finding.level is None:  # each end has its own, and the sentence of the finding says both
+        return ""
+    named = f"{100 * finding.level:g}%" if me.language == "zh" else f"{100 * finding.level:g} %"
+    ends = (finding.lower, finding.upper)
+    shown = latency_interval(*ends) if latency else "–".join(score_text(end, 3) for end in ends)
+    return f"{me.translate('{level} interval', level=named)} {shown}"

@@ -8,7 +8,6 @@ from typing import Final
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from rag_monitor.i18n import Message
 from rag_monitor.server.problems import ProblemError
 
 router = APIRouter(include_in_schema=False)
@@ -26,7 +25,7 @@ _CONTENT: Final = {name: _FOLDER.joinpath(name).read_bytes() for name in _TYPES}
 async def asset(name: str) -> Response:
     """One file; there are no others, and ranges are not served."""
     if name not in _CONTENT:
-        raise ProblemError(404, Message("There is no such file."), kind="not-found")
+        raise ProblemError(404, "There is no such file.", kind="not-found")
     headers = {"Cache-Control": "public, max-age=3600"}
     return Response(_CONTENT[name], headers=headers, media_type=_TYPES[name])
 

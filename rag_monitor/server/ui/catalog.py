@@ -158,6 +158,10 @@ ROLES: Final = {
     "cheap": msgid("cheap"),
     "fallback": msgid("fallback"),
 }
+PARKED: Final = {
+    "worker_lost_thrice": msgid("three workers were lost with it"),
+    "unsavable": msgid("its scores cannot be saved"),
+}
 SEVERITIES: Final = {"page": msgid("page"), "ticket": msgid("ticket")}
 THANKS: Final = {
     "estimates": msgid("Thank you. Your mark counts in the estimates."),

@@ -17,8 +17,7 @@ from rag_monitor.aggregation.keys import COMBINED
 from rag_monitor.domain.rollup import REFUSAL_METRIC
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.window import Estimate
-from rag_monitor.statistics.comparison import p_from_interval
-from rag_monitor.statistics.multiplicity import benjamini_hochberg
+from rag_monitor.statistics.comparison import benjamini_hochberg, p_from_interval
 from rag_monitor.statistics.wilson import Interval, wilson_interval
 
 MIN_JUDGED: Final = 20
@@ -71,13 +70,13 @@ class Changed:
         return 3 if hidden and self.change.beyond_chance else 2
 
 
-def together(found: Sequence[Changed]) -> list[Changed]:
+def together(rows: Sequence[Changed]) -> list[Changed]:
     """The same in their order, each judged among all that bear a comparison."""
-    bearing = {index: p for index, one in enumerate(found) if (p := _p_value(one)) is not None}
-    told = dict(zip(bearing, benjamini_hochberg(list(bearing.values())).rejected, strict=True))
+    bearing = {index: p for index, one in enumerate(rows) if (p := _p_value(one)) is not None}
+    rejected = dict(zip(bearing, benjamini_hochberg(list(bearing.values())).rejected, strict=True))
     return [
-        replace(one, among=len(bearing), stands_out=told.get(index, False))
-        for index, one in enumerate(found)
+        replace(one, among=len(bearing), stands_out=rejected.get(index, False))
+        for index, one in enumerate(rows)
     ]
 
 
@@ -112,21 +111,21 @@ def of_errors(source: Estimates, a: Selection, b: Selection) -> Changed | None:
 def of_hits(source: Estimates, a: Selection, b: Selection) -> list[Changed]:
     """How often each thing was hit, where it was expected if anybody said so."""
     names = dict.fromkeys(name for side in (a, b) for name in source.hit_names(side))
-    found = []
+    rows = []
     for kind, name in names:
         for basis in ("expected", "all"):
             first, second = (source.hit_rate(side, kind, name, basis) for side in (a, b))
             if first.value is None and second.value is None:
                 continue
             change = compare(first, second)
-            found.append(
+            rows.append(
                 Changed(
                     metric=kind, name=name, a=first, b=second, change=change,
                     judged=basis == "expected",
                 )
             )  # fmt: skip
             break
-    return found
+    return rows
 
 
 def _share(selection: Selection, counts: Mapping[str, int]) -> Estimate:

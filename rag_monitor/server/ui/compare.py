@@ -13,11 +13,11 @@ from starlette.responses import HTMLResponse
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.window import Window
 from rag_monitor.i18n import msgid
-from rag_monitor.server.hints import Unknown
 from rag_monitor.server.quality import LATENCIES, SHOWN_METRICS
 from rag_monitor.server.ui import changes
 from rag_monitor.server.ui.changes import Changed
 from rag_monitor.server.ui.view import Viewer, Visitor, page
+from rag_monitor.server.validation import Unknown
 
 router = APIRouter(include_in_schema=False)
 
@@ -51,8 +51,8 @@ def _compare(me: Visitor) -> HTMLResponse:
         sides = [whole, whole.over(earlier(period.window, against))]
     else:
         sides = [replace(whole, release=name) for name in chosen if name is not None]
-    found = _Found(me, sides) if app and len(sides) == 2 else None
-    rows, hits = found.tables() if found else ([], [])
+    comparison = _Comparison(me, sides) if app and len(sides) == 2 else None
+    rows, hits = comparison.tables() if comparison else ([], [])
     return page(
         me,
         "compare.html",
@@ -70,12 +70,14 @@ def _compare(me: Visitor) -> HTMLResponse:
                 **period.refused,
                 **_unapplied(query.get("against", ""), against),
             },
-            "choices": {name: said for name, said in AGAINST.items() if _fits(name, period.window)},
+            "choices": {
+                name: label for name, label in AGAINST.items() if _fits(name, period.window)
+            },
             "names": [side.release or me.between(side.window) for side in sides],
             "rows": rows,
             "hits": hits,
-            "latencies": found.latencies() if found else [],
-            "ready": found is not None,
+            "latencies": comparison.latencies() if comparison else [],
+            "ready": comparison is not None,
             "period": period,
         },
     )
@@ -113,7 +115,7 @@ def _among(wanted: str | None, releases: Sequence[str], place: int) -> str | Non
     return releases[place] if len(releases) > place else None
 
 
-class _Found:
+class _Comparison:
     """The numbers of both sides of an app."""
 
     def __init__(self, me: Visitor, sides: Sequence[Selection]) -> None:
@@ -123,17 +125,17 @@ class _Found:
     def tables(self) -> tuple[list[Changed], list[Changed]]:
         """Metrics and hit rates, which stand on one page: each change is judged among all."""
         rows = self._rows()
-        found = changes.together([*rows, *changes.of_hits(self._source, self._a, self._b)])
-        return found[: len(rows)], found[len(rows) :]
+        rows_together = changes.together([*rows, *changes.of_hits(self._source, self._a, self._b)])
+        return rows_together[: len(rows)], rows_together[len(rows) :]
 
     def _rows(self) -> list[Changed]:
         """Metrics that either has, and the errors."""
-        found = [
+        rows = [
             changes.of_metric(self._source, metric, self._a, self._b) for metric in SHOWN_METRICS
         ]
-        if any(found):
-            found.append(changes.of_errors(self._source, self._a, self._b))
-        return [row for row in found if row is not None]
+        if any(rows):
+            rows.append(changes.of_errors(self._source, self._a, self._b))
+        return [row for row in rows if row is not None]
 
     def latencies(self) -> list[dict[str, Any]]:
         """Timings that both have."""

@@ -9,17 +9,19 @@ from typing import Final
 from fastapi import APIRouter
 from starlette.responses import HTMLResponse
 
+from rag_monitor.charts.reliability import reliability
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.stored import AppSummary, JudgeSpending
 from rag_monitor.domain.window import Estimate, Series, Window
-from rag_monitor.server.context import JudgeInfo
-from rag_monitor.server.labels import MetricAgreement, agreement_by_judge
-from rag_monitor.server.ui.diagram import reliability
+from rag_monitor.server.agreement import MetricAgreement, agreement_by_judge
+from rag_monitor.server.services import JudgeInfo
 from rag_monitor.server.ui.view import Viewer, Visitor, page
 
 router = APIRouter(include_in_schema=False)
 
 MAX_APPS: Final = 20
+MAX_PARKED: Final = 20
+"""Traces that judging gave up on; the newest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +64,8 @@ def _judges(me: Visitor) -> HTMLResponse:
     project = me.principal.project
     marked = me.services.feedback.against_scores(project, window.start, window.end)
     agreement = agreement_by_judge(marked)
-    known = me.services.traces.apps(project)
-    apps = _newest(known)
+    all_apps = me.services.traces.apps(project)
+    apps = _newest(all_apps)
     spending = [
         day
         for day in me.services.spending(project, window.start.date())
@@ -80,8 +82,9 @@ def _judges(me: Visitor) -> HTMLResponse:
             "period": period,
             "refused": me.not_applied("window", "from", "to") | period.refused,
             "days": [moment.date().isoformat() for moment in (window.start, window.end)],
-            "left_out": len(known) - len(apps),
+            "left_out": len(all_apps) - len(apps),
             "backlog": me.services.tasks.backlog(me.services.clock.now()),
+            "parked": me.services.tasks.parked(MAX_PARKED, project),
             "assembling": me.services.assembling(project),
         },
     )
@@ -93,14 +96,14 @@ def _infos(me: Visitor, apps: Sequence[AppSummary], window: Window) -> Sequence[
     if configured:
         return configured
     project = me.principal.project
-    found = {
+    by_name = {
         series.judge: None
         for app in apps
         for series in me.services.estimates.judged_series(
             Selection(project=project, app=app.app, window=window)
         )
     }
-    return [JudgeInfo(name=judge) for judge in sorted(found)]
+    return [JudgeInfo(name=judge) for judge in sorted(by_name)]
 
 
 def _newest(apps: Sequence[AppSummary]) -> list[AppSummary]:
@@ -139,10 +142,10 @@ def _apps(
     me: Visitor, info: JudgeInfo, apps: Sequence[AppSummary], window: Window
 ) -> list[tuple[str, Estimate]]:
     project = me.principal.project
-    found = []
+    rows = []
     for app in apps:
         series = Series(project=project, app=app.app, metric="faithfulness", judge=info.name)
         estimate = me.services.estimates.estimate(series, window)
         if estimate.judged or estimate.failed:
-            found.append((app.app, estimate))
-    return found
+            rows.append((app.app, estimate))
+    return rows

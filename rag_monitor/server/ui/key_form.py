@@ -42,10 +42,10 @@ def carry(me: Visitor, response: Response, secret: str) -> None:
 
 def carried(me: Visitor) -> str | None:
     """The secret that the browser brought; None when there is none, or it is not for this page."""
-    found = gate_of(me.request).unseal(_PURPOSE, me.request.cookies.get(COOKIE, ""))
-    if found is None or found["session"] != me.session.nonce:
+    fields = gate_of(me.request).unseal(_PURPOSE, me.request.cookies.get(COOKIE, ""))
+    if fields is None or fields["session"] != me.session.nonce:
         return None
-    return str(found["secret"])
+    return str(fields["secret"])
 
 
 def forget(me: Visitor, response: Response) -> None:
@@ -77,22 +77,22 @@ def read(me: Visitor, get: Callable[[str], str]) -> KeyIn:
     Raises:
         KeyRefused: It asks for none that there can be.
     """
-    asked: dict[str, Any] = {"name": get("name"), "scopes": scopes_in(get("scopes"))}
-    said = []
+    fields: dict[str, Any] = {"name": get("name"), "scopes": scopes_in(get("scopes"))}
+    problems = []
     try:
-        asked["expires_at"] = _end_of(get("last_day"), me.zone)
+        fields["expires_at"] = _end_of(get("last_day"), me.zone)
     except (ValueError, OverflowError):
-        said.append(me.translate("The last day of a key is written like 2027-01-31."))
+        problems.append(me.translate("The last day of a key is written like 2027-01-31."))
     else:
-        ends = asked["expires_at"]
+        ends = fields["expires_at"]
         if ends is not None and ends <= me.services.clock.now():
-            said.append(me.translate("The last day of a key must not be over."))
+            problems.append(me.translate("The last day of a key must not be over."))
     try:
-        given = KeyIn.model_validate(asked)
+        given = KeyIn.model_validate(fields)
     except ValidationError as error:
-        said = [*_wrong(me, error), *said]
-    if said:
-        raise KeyRefused(("" if me.language == "zh" else " ").join(said))
+        problems = [*_wrong(me, error), *problems]
+    if problems:
+        raise KeyRefused(("" if me.language == "zh" else " ").join(problems))
     return given
 
 
@@ -110,16 +110,16 @@ def _end_of(day: str, zone: ZoneInfo) -> datetime | None:
 
 def _wrong(me: Visitor, error: ValidationError) -> list[str]:
     """What is wrong with the name and with the scopes."""
-    wrong = {str(found["loc"][0]): found["type"] for found in error.errors()}
-    said = []
+    wrong = {str(detail["loc"][0]): detail["type"] for detail in error.errors()}
+    problems = []
     if wrong.get("name") == "string_too_short":
-        said.append(me.translate("A key needs a name."))
+        problems.append(me.translate("A key needs a name."))
     elif wrong.get("name") == "string_too_long":
-        said.append(me.translate("The name of a key may have at most 200 characters."))
+        problems.append(me.translate("The name of a key may have at most 200 characters."))
     elif "name" in wrong:
-        said.append(me.translate("The name of a key must not contain control characters."))
+        problems.append(me.translate("The name of a key must not contain control characters."))
     if "scopes" in wrong:
-        said.append(me.translate("A key needs at least one scope."))
+        problems.append(me.translate("A key needs at least one scope."))
     if "expires_at" in wrong:
-        said.append(me.translate("The last day of a key is written like 2027-01-31."))
-    return said
+        problems.append(me.translate("The last day of a key is written like 2027-01-31."))
+    return problems

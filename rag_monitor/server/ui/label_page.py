@@ -10,8 +10,8 @@ from starlette.responses import HTMLResponse
 
 from rag_monitor.domain.labelling import LabelTask
 from rag_monitor.i18n import msgid
-from rag_monitor.server.hints import unknown_names
 from rag_monitor.server.ui.view import Viewer, Visitor, page
+from rag_monitor.server.validation import unknown_names
 
 router = APIRouter(include_in_schema=False)
 

@@ -13,13 +13,13 @@ from starlette.responses import HTMLResponse
 
 from rag_monitor.aggregation.comparison import alike, on_one_judge
 from rag_monitor.aggregation.estimates import Estimates
+from rag_monitor.charts.line import LARGE, SMALL, Frame, ReleaseMark, TimeAxis, trend
 from rag_monitor.domain.alert import Alert
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.stored import AppSummary, ReleaseStart
 from rag_monitor.domain.window import Estimate, Series, Window
 from rag_monitor.errors import MalformedPayload
-from rag_monitor.server.hints import Unknown, unknown_names
 from rag_monitor.server.quality import (
     HitRate,
     app_quality,
@@ -28,9 +28,9 @@ from rag_monitor.server.quality import (
     step_for,
 )
 from rag_monitor.server.ranking import AppPage, page_of
-from rag_monitor.server.ui import app_lines, catalog
-from rag_monitor.server.ui.trend import LARGE, SMALL, Frame, ReleaseMark, TimeAxis, trend
+from rag_monitor.server.ui import app_table, catalog
 from rag_monitor.server.ui.view import Viewer, Visitor, page
+from rag_monitor.server.validation import Unknown, unknown_names
 
 router = APIRouter(include_in_schema=False)
 
@@ -84,22 +84,22 @@ def overview(me: Viewer) -> HTMLResponse:
 
 
 def _overview(me: Visitor) -> HTMLResponse:
-    known = me.services.traces.apps(me.principal.project)
+    apps = me.services.traces.apps(me.principal.project)
     wanted = me.request.query_params.get("app")
-    chosen = [app for app in known if wanted in {None, "", app.app}]
+    chosen = [app for app in apps if wanted in {None, "", app.app}]
     period = me.period(_fitting(me, chosen))
     window = period.window
     if not wanted:
         chosen = [app for app in chosen if app.told_of(window)] or chosen
     alerts = me.open_alerts(wanted)
     whole = len(chosen) <= WHOLE_APPS
-    found, bad_cursor = _page(me, chosen, window)
-    shown = found.shown
+    app_page, bad_cursor = _page(me, chosen, window)
+    shown = app_page.shown
     sort = me.request.query_params.get("sort", "")
-    order, lines = app_lines.ordered(
+    order, lines = app_table.ordered(
         []
         if whole
-        else app_lines.lines(me.services.estimates, me.principal.project, shown, window, alerts),
+        else app_table.app_rows(me.services.estimates, me.principal.project, shown, window, alerts),
         sort,
     )
     return page(
@@ -112,13 +112,13 @@ def _overview(me: Visitor) -> HTMLResponse:
             "lines": lines,
             "order": order,
             "base_metrics": _BASE_METRICS,
-            "line_metrics": app_lines.METRICS,
-            "left_out": found.less_busy,
-            "next": found.next,
+            "line_metrics": app_table.METRICS,
+            "left_out": app_page.less_busy,
+            "next": app_page.next,
             "later": me.request.query_params.get("after") is not None,
-            "known": known,
+            "known": apps,
             "wanted": wanted,
-            "hints": _hints(me, wanted) if known and not chosen else [],
+            "hints": _hints(me, wanted) if apps and not chosen else [],
             "period": period,
             "refused": me.not_applied("app", "window", "from", "to")
             | period.refused
@@ -203,8 +203,8 @@ def _bases(source: Estimates, selection: Selection) -> list[Base]:
     return [
         Base(
             name=name,
-            traces=max(found.traces for found in estimates),
-            estimates={found.series.metric: found for found in estimates},
+            traces=max(estimate.traces for estimate in estimates),
+            estimates={estimate.series.metric: estimate for estimate in estimates},
         )
         for name, estimates in by_knowledge_base(source, selection).items()
         if estimates
@@ -220,12 +220,12 @@ def _shared_notes(metrics: Sequence[Estimate]) -> tuple[str, ...]:
 
 def release_marks(starts: Sequence[ReleaseStart], window: Window) -> list[ReleaseMark]:
     """The releases that appeared inside the window, oldest first."""
-    found = [
+    marks = [
         ReleaseMark(at=start.first_seen, name=start.release)
         for start in starts
         if window.start < start.first_seen < window.end
     ]
-    return sorted(found, key=lambda mark: mark.at)
+    return sorted(marks, key=lambda mark: mark.at)
 
 
 def judge_marks(points: Sequence[Estimate], name: str) -> list[ReleaseMark]:
@@ -303,6 +303,6 @@ def _routed(rates: Sequence[HitRate]) -> list[Routed]:
     for rate in rates:
         by_name.setdefault((rate.kind, rate.name), {})[rate.basis] = rate.estimate
     return [
-        Routed(kind=kind, name=name, every=found.get("all"), expected=found.get("expected"))
-        for (kind, name), found in by_name.items()
+        Routed(kind=kind, name=name, every=counts.get("all"), expected=counts.get("expected"))
+        for (kind, name), counts in by_name.items()
     ]

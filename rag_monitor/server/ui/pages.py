@@ -1,28 +1,98 @@
-"""The page of a trace, and the settings."""
+"""The page of a trace, its answer highlighted by what the judge said, and the settings."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from fastapi import APIRouter
 from starlette.responses import HTMLResponse
 
+from rag_monitor.charts.timeline import phases_of, timeline
 from rag_monitor.domain.alert import RuleKind, Severity
 from rag_monitor.domain.decision import SamplingDecision
-from rag_monitor.domain.judgement import JudgeUsage
+from rag_monitor.domain.judgement import Aspect, JudgeUsage, Verdict
 from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.stored import KeyScope
 from rag_monitor.errors import NotFound
 from rag_monitor.i18n import Message
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.quality import SCORE_METRICS
-from rag_monitor.server.ui import charts, key_form
-from rag_monitor.server.ui.cited import cited_views
-from rag_monitor.server.ui.highlight import answer_pieces, passage_views, support_verdicts
+from rag_monitor.server.ui import key_form
+from rag_monitor.server.ui.citation_view import cited_views
 from rag_monitor.server.ui.rule_form import RULE_METRICS, parameters, rule_form
 from rag_monitor.server.ui.view import Viewer, Visitor, page
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """A stretch of the answer."""
+
+    text: str
+    verdict: Verdict | None = None
+    """None: nothing was said about it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassageView:
+    """What the verdicts say about one passage; None: not asked."""
+
+    relevant: Verdict | None = None
+    useful: Verdict | None = None
+    used: Verdict | None = None
+    supports: tuple[int, ...] = ()
+    """0-based statements that rest on it."""
+
+
+def support_verdicts(scores: Sequence[Score]) -> tuple[Verdict, ...]:
+    """The support verdicts to show: of the judge that is not embedded, where there is one."""
+    with_support = [
+        (score.judge.name if score.judge else "", supports)
+        for score in scores
+        if (supports := tuple(v for v in score.verdicts if v.aspect is Aspect.SUPPORT))
+    ]
+    with_support.sort(key=lambda pair: pair[0].startswith("embedded"))
+    return with_support[0][1] if with_support else ()
+
+
+def answer_pieces(answer: str, verdicts: Sequence[Verdict]) -> list[Piece]:
+    """The whole answer in order; offsets that make no sense are passed over."""
+    pieces: list[Piece] = []
+    at = 0
+    placed = [(v.start, v.end, v) for v in verdicts if v.start is not None and v.end is not None]
+    for start, end, verdict in sorted(placed, key=lambda item: item[:2]):
+        if start < at or not start < end <= len(answer):
+            continue
+        if start > at:
+            pieces.append(Piece(text=answer[at:start]))
+        pieces.append(Piece(text=answer[start:end], verdict=verdict))
+        at = end
+    if at < len(answer):
+        pieces.append(Piece(text=answer[at:]))
+    return pieces
+
+
+def passage_views(scores: Sequence[Score], count: int) -> list[PassageView]:
+    """Per passage, the verdicts on its relevance, usefulness and use."""
+    support = support_verdicts(scores)
+    by_aspect: dict[tuple[Aspect, int], Verdict] = {}
+    for score in sorted(
+        scores, key=lambda s: bool(s.judge and s.judge.name.startswith("embedded"))
+    ):
+        for verdict in score.verdicts:
+            by_aspect.setdefault((verdict.aspect, verdict.index), verdict)
+    return [
+        PassageView(
+            relevant=by_aspect.get((Aspect.RELEVANCE, n)),
+            useful=by_aspect.get((Aspect.USEFULNESS, n)),
+            used=by_aspect.get((Aspect.USE, n)),
+            supports=tuple(v.index for v in support if v.holds and v.evidence == n),
+        )
+        for n in range(count)
+    ]
+
 
 router = APIRouter(include_in_schema=False)
 
@@ -58,8 +128,8 @@ def trace(me: Viewer, trace_id: str) -> HTMLResponse:
                 zip(contexts, passage_views(stored.scores, len(contexts)), strict=True)
             ),
             "cited": cited_views(it, stored.scores),
-            "timeline": charts.timeline(
-                charts.phases_of(it, me.translate),
+            "timeline": timeline(
+                phases_of(it, me.translate),
                 it.timings.first_byte_ms,
                 me.translate("First byte"),
                 me.translate("Where the time went"),
@@ -78,16 +148,16 @@ def _used(decisions: Sequence[SamplingDecision]) -> dict[str, JudgeUsage]:
 
 def _by_judge(scores: Sequence[Score]) -> dict[str, list[Score]]:
     """The scores under the judge that gave them, so that its long name stands once."""
-    found: dict[str, list[Score]] = {}
+    by_judge: dict[str, list[Score]] = {}
     for score in sorted(scores, key=_place):
-        found.setdefault(str(score.judge or ""), []).append(score)
-    return found
+        by_judge.setdefault(str(score.judge or ""), []).append(score)
+    return by_judge
 
 
 def _place(score: Score) -> tuple[bool, int]:
     """Numbers before reasons; otherwise the order of every page."""
-    known = score.metric in SCORE_METRICS
-    place = SCORE_METRICS.index(score.metric) if known else len(SCORE_METRICS)
+    is_ours = score.metric in SCORE_METRICS
+    place = SCORE_METRICS.index(score.metric) if is_ours else len(SCORE_METRICS)
     return score.status is ScoreStatus.NOT_APPLICABLE, place
 
 
@@ -137,7 +207,7 @@ def settings_page(
             "kinds": list(RuleKind),
             "rule_metrics": RULE_METRICS,
             "rule_params": {kind: parameters(kind) for kind in RuleKind},
-            "apps": [known.app for known in me.services.traces.apps(me.principal.project)],
+            "apps": [app.app for app in me.services.traces.apps(me.principal.project)],
             "severities": list(Severity),
             "scopes": list(KeyScope),
             "now": me.services.clock.now(),

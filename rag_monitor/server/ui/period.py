@@ -40,11 +40,11 @@ class Period:
     @property
     def query(self) -> dict[str, str]:
         """What an address that asks for it says."""
-        said = {"window": self.length} if self.length else {}
+        query = {"window": self.length} if self.length else {}
         for name, end in (("from", self.since), ("to", self.until)):
             if end is not None:
-                said[name] = end.isoformat()
-        return said
+                query[name] = end.isoformat()
+        return query
 
 
 def period_of(query: Mapping[str, str], now: datetime, zone: ZoneInfo, default: str) -> Period:
@@ -85,9 +85,9 @@ def length_of(text: str) -> timedelta | None:
 def moment_in(text: str, zone: ZoneInfo) -> datetime | None:
     """A day or time in ISO 8601, in `zone` where it names none; None for anything else."""
     try:
-        found = datetime.fromisoformat(text.strip())
+        moment = datetime.fromisoformat(text.strip())
     except ValueError:
         return None
-    if found.year not in _YEARS:
+    if moment.year not in _YEARS:
         return None
-    return (found if found.tzinfo is not None else found.replace(tzinfo=zone)).astimezone(UTC)
+    return (moment if moment.tzinfo is not None else moment.replace(tzinfo=zone)).astimezone(UTC)

@@ -52,12 +52,12 @@ SHIPPED: Final = (
 """Views everybody has; their names are translated."""
 
 
-def saved_views(request: Request, known: Sequence[str]) -> list[SavedView]:
+def saved_views(request: Request, allowed: Sequence[str]) -> list[SavedView]:
     """The visitor's own views; a cookie that makes no sense has none.
 
     Args:
         request: Carries the cookie.
-        known: Names of filters; others are passed over.
+        allowed: Names of filters; others are passed over.
     """
     text = request.cookies.get(COOKIE, "")
     try:
@@ -68,7 +68,7 @@ def saved_views(request: Request, known: Sequence[str]) -> list[SavedView]:
     for row in rows if isinstance(rows, list) else []:
         if not isinstance(row, dict) or not isinstance(row.get("name"), str):
             continue
-        filters = {k: v for k, v in row.items() if k in known and isinstance(v, str)}
+        filters = {k: v for k, v in row.items() if k in allowed and isinstance(v, str)}
         views.append(SavedView(name=row["name"][:MAX_NAME], filters=filters))
     return views[:MAX_VIEWS]
 

@@ -9,12 +9,12 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from rag_monitor.domain.stored import KeyScope
-from rag_monitor.i18n import Message, msgid
+from rag_monitor.i18n import msgid
 from rag_monitor.server import audit
 from rag_monitor.server.auth import COOKIE, NOBODY, OIDC, Gate, Principal, gate_of, services_of
-from rag_monitor.server.context import Services
 from rag_monitor.server.oidc import Attempt, Provider, SignInFailed, scopes_of
 from rag_monitor.server.problems import ProblemError
+from rag_monitor.server.services import Services
 from rag_monitor.server.ui.actions import inside, login_form
 
 router = APIRouter(include_in_schema=False)
@@ -30,14 +30,14 @@ def _provider(request: Request, services: Services) -> Provider:
     """The provider of this application, made once."""
     options = services.settings.oidc
     if not options.enabled:
-        raise ProblemError(404, Message("Single sign-on is not set up here."), kind="not-found")
-    found: Provider | None = getattr(request.app.state, "identity_provider", None)
-    if found is None:
+        raise ProblemError(404, "Single sign-on is not set up here.", kind="not-found")
+    provider: Provider | None = getattr(request.app.state, "identity_provider", None)
+    if provider is None:
         back = f"{(services.settings.public_url or '').rstrip('/')}{PATH}/callback"
         clock = services.clock
-        found = Provider(options, back, now=lambda: clock.now().timestamp())
-        request.app.state.identity_provider = found
-    return found
+        provider = Provider(options, back, now=lambda: clock.now().timestamp())
+        request.app.state.identity_provider = provider
+    return provider
 
 
 @router.get(PATH)

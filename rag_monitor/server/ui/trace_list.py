@@ -14,12 +14,12 @@ from rag_monitor.domain.stored import SearchIn, TracePage, TraceQuery, TraceSumm
 from rag_monitor.domain.trace import TraceStatus, derive_trace_id
 from rag_monitor.errors import MalformedPayload
 from rag_monitor.i18n import msgid
-from rag_monitor.server.hints import Unknown, unknown_names
 from rag_monitor.server.quality import SCORE_METRICS
-from rag_monitor.server.ui.asked import around, asked
 from rag_monitor.server.ui.period import length_of, moment_in
+from rag_monitor.server.ui.question_title import around, title_of
 from rag_monitor.server.ui.saved_views import MAX_VIEWS, SHIPPED, saved_views
 from rag_monitor.server.ui.view import Viewer, Visitor, page
+from rag_monitor.server.validation import Unknown, unknown_names
 
 router = APIRouter(include_in_schema=False)
 
@@ -52,34 +52,34 @@ def traces(me: Viewer) -> Response:
     if not form["q"] or form["in"] == SearchIn.QUESTION:
         form["in"] = ""
     if _TRACE_ID.fullmatch(form["q"]) and not form["cursor"]:
-        found = me.services.traces.summaries(me.principal.project, [form["q"].lower()])
-        if found:
-            return RedirectResponse(me.link(f"/traces/{found[0].trace_id}"), 303)
-    return _listed(me, form, [known.app for known in me.services.traces.apps(me.principal.project)])
+        summaries = me.services.traces.summaries(me.principal.project, [form["q"].lower()])
+        if summaries:
+            return RedirectResponse(me.link(f"/traces/{summaries[0].trace_id}"), 303)
+    return _listed(me, form, [app.app for app in me.services.traces.apps(me.principal.project)])
 
 
 def _listed(me: Visitor, form: dict[str, str], apps: Sequence[str]) -> HTMLResponse:
     try:
-        found = me.services.traces.search(_query(me, form))
+        trace_page = me.services.traces.search(_query(me, form))
     except MalformedPayload:
-        found = me.services.traces.search(_query(me, form | {"cursor": ""}))
+        trace_page = me.services.traces.search(_query(me, form | {"cursor": ""}))
     values = {key: value for key, value in form.items() if key != "cursor"}
     return page(
         me,
         "traces.html",
         {
             "form": form,
-            "found": found,
+            "found": trace_page,
             "named": _named(me, form, apps),
-            "answers": _answers(form, found),
+            "answers": _answers(form, trace_page),
             "searched": SEARCHED,
-            "elsewhere": _elsewhere(me, values) if not found.items else {},
+            "elsewhere": _elsewhere(me, values) if not trace_page.items else {},
             "apps": apps,
             "metrics": SCORE_METRICS,
             "statuses": list(TraceStatus),
-            "next": me.link("/traces", **values, cursor=found.next_cursor),
+            "next": me.link("/traces", **values, cursor=trace_page.next_cursor),
             "filtered": any(values.values()),
-            "hints": _hints(me, form, apps) if not found.items and not form["cursor"] else [],
+            "hints": _hints(me, form, apps) if not trace_page.items and not form["cursor"] else [],
             "unknown": me.not_applied(*FILTERS) | _unknown_values(me, form),
             "times": {name: moment_in(form[name], me.zone) for name in ("from", "to")},
             "ignored": _limit_is_ignored(form),
@@ -116,19 +116,19 @@ def _named(me: Visitor, form: Mapping[str, str], apps: Sequence[str]) -> list[Tr
     q, project = form["q"], me.principal.project
     if not q or form["cursor"] or len(q.split()) > 1 or _TRACE_ID.fullmatch(q):
         return []
-    asked = [app for app in apps if form["app"] in {"", app}]
-    ids = [derive_trace_id(project, app, q) for app in asked[:_MOST_APPS]]
+    searched = [app for app in apps if form["app"] in {"", app}]
+    ids = [derive_trace_id(project, app, q) for app in searched[:_MOST_APPS]]
     return list(me.services.traces.summaries(project, ids)) if ids else []
 
 
-def _answers(form: Mapping[str, str], found: TracePage) -> dict[str, str]:
+def _answers(form: Mapping[str, str], trace_page: TracePage) -> dict[str, str]:
     """What a row shows of its answer, by trace: the place at which the text stands."""
     wanted = form["q"] if form["in"] == SearchIn.ANSWER else ""
     return {
         row.trace_id: around(row.answer, wanted, _IN_A_ROW)
         if wanted
-        else asked(row.answer, _IN_A_ROW)
-        for row in found.items
+        else title_of(row.answer, _IN_A_ROW)
+        for row in trace_page.items
     }
 
 
@@ -138,8 +138,8 @@ def _elsewhere(me: Visitor, values: Mapping[str, str]) -> dict[str, str]:
         return {}
     here = values["in"] or SearchIn.QUESTION.value
     return {
-        said: me.link("/traces", **{**values, "in": where.value})
-        for where, said in SEARCHED.items()
+        label: me.link("/traces", **{**values, "in": where.value})
+        for where, label in SEARCHED.items()
         if where.value != here
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Annotated, Any, Final
@@ -15,21 +15,21 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from starlette.responses import HTMLResponse
 
 from rag_monitor import __version__
-from rag_monitor.alerting.findings.wording import in_zone
-from rag_monitor.alerting.notes import note_text
+from rag_monitor.alerting.conditions.wording import in_zone, note_text
+from rag_monitor.charts import durations
+from rag_monitor.charts.interval import interval_bar
 from rag_monitor.domain.alert import Alert, AlertState, Finding
 from rag_monitor.domain.stored import KeyScope
 from rag_monitor.domain.window import Window
 from rag_monitor.i18n import ENGLISH, Message, languages, msgid, name_of, tag_of, translate
-from rag_monitor.metrics.names import told
-from rag_monitor.offline.problems import problem as in_language
+from rag_monitor.metrics.names import with_display_names
 from rag_monitor.server.auth import COOKIE, Gate, Principal, Session, gate_of, services_of
-from rag_monitor.server.context import Services
 from rag_monitor.server.problems import Problem, ProblemError, preferred_language
-from rag_monitor.server.ui import catalog, charts
-from rag_monitor.server.ui.asked import IN_A_HEADING, IN_A_LIST, asked, cut_in
+from rag_monitor.server.services import Services
+from rag_monitor.server.ui import catalog
 from rag_monitor.server.ui.period import Period, period_of
-from rag_monitor.server.untold import Looked
+from rag_monitor.server.ui.question_title import IN_A_HEADING, IN_A_LIST, cut_in, title_of
+from rag_monitor.server.undecided_rules import UndecidedReport
 
 LANGUAGE_COOKIE: Final = "rag_monitor_language"
 WINDOWS: Final = ("15m", "1h", "6h", "24h", "7d", "30d")
@@ -49,21 +49,21 @@ OPEN_STATES: Final = (AlertState.FIRING, AlertState.PENDING)
 @lru_cache(maxsize=1)
 def environment() -> Environment:
     """The templates; everything is escaped, and a missing name is an error."""
-    found = Environment(
+    templates = Environment(
         loader=PackageLoader("rag_monitor.server.ui", "templates"),
         autoescape=select_autoescape(default=True, default_for_string=True),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.globals.update(
-        milliseconds=charts.milliseconds,
-        latency_interval=charts.latency_interval,
-        interval_bar=charts.interval_bar,
+    templates.globals.update(
+        milliseconds=durations.milliseconds,
+        latency_interval=durations.latency_interval,
+        interval_bar=interval_bar,
         metric_label=catalog.metric_label,
         metric_help=catalog.metric_help,
         level=catalog.level,
-        asked=asked,
+        title_of=title_of,
         cut_in=cut_in,
         KINDS=catalog.KINDS,
         STATES=catalog.STATES,
@@ -72,6 +72,7 @@ def environment() -> Environment:
         DRAWN=catalog.DRAWN,
         RULE_KINDS=catalog.RULE_KINDS,
         ROLES=catalog.ROLES,
+        PARKED=catalog.PARKED,
         SEVERITIES=catalog.SEVERITIES,
         SCOPES=catalog.SCOPES,
         THANKS=catalog.THANKS,
@@ -83,10 +84,10 @@ def environment() -> Environment:
         version=__version__,
         tag_of=tag_of,
     )
-    found.filters.update(
+    templates.filters.update(
         score=score_text, figure=figure_text, change=change_text, foreign=foreign_text
     )
-    return found
+    return templates
 
 
 def score_text(value: float | None, digits: int = 2) -> str:
@@ -160,11 +161,11 @@ class Visitor:
 
     def spoken(self, text: str) -> str:
         """A sentence of the alerts: metrics as the pages call them, times in the pages' zone."""
-        return told(in_zone(text, self.zone), self.language, own_name=False)
+        return with_display_names(in_zone(text, self.zone), self.language, own_name=False)
 
     def duration(self, seconds: float) -> str:
         """A length of time in its largest whole unit: 45 s, 10 min, 2 h, 7 d."""
-        number, unit = charts.duration(seconds)
+        number, unit = durations.duration(seconds)
         return self.translate(unit, n=f"{number:g}")
 
     def rule(self, name: str) -> str:
@@ -181,19 +182,15 @@ class Visitor:
         """A machine word in the visitor's language; one that nobody knows stays as it is."""
         return self.translate(catalog.REASONS.get(word, word))
 
-    def sentence(self, text: str) -> str:
-        """What a judge or its server said; a server's own words stay as they are."""
-        return in_language(text, self.language)
-
     def note(self, word: str) -> str:
         """What stands beside a number, in the visitor's language."""
-        said = note_text(word, self.language)
-        return said if said != word else self.reason(word)
+        sentence = note_text(word, self.language)
+        return sentence if sentence != word else self.reason(word)
 
     def notes(self, finding: Finding) -> list[str]:
         """What stands beside a finding's numbers, without what its sentence says already."""
         sentence = (finding.summary_zh if self.language == "zh" else "") or finding.summary
-        return [said for said in map(self.note, finding.notes) if said not in sentence]
+        return [note for note in map(self.note, finding.notes) if note not in sentence]
 
     def open_alerts(self, app: str | None = None) -> list[Alert]:
         """Alerts that fire or are about to, of one app or of all; the firing and newest first."""
@@ -208,11 +205,11 @@ class Visitor:
             key=lambda alert: (alert.state is not AlertState.FIRING, -alert.since.timestamp()),
         )
 
-    def untold(self, apps: Sequence[str]) -> Looked:
+    def untold(self, apps: Sequence[str]) -> UndecidedReport:
         """The rules that cannot tell about some apps."""
         services, project = self.services, self.principal.project
         if not apps:
-            return Looked()
+            return UndecidedReport()
         rules, now = services.rules.all(project), services.clock.now()
         return services.blindness.of(project, rules, apps, services.try_rule, now)
 
@@ -249,7 +246,7 @@ def visitor_of(request: Request) -> Visitor:
     principal = gate.identify(request)
     if not principal.allows(KeyScope.READ):
         raise ProblemError(
-            403, Message("This key may not read; sign in with one that has the scope `read`.")
+            403, "This key may not read; sign in with one that has the scope `read`."
         )
     return make_visitor(request, services, gate, principal)
 
@@ -265,7 +262,7 @@ def make_visitor(request: Request, services: Services, gate: Gate, principal: Pr
         cookie = gate.open_session(principal)
         session = gate.read_session(cookie)
     if session is None:
-        raise ProblemError(503, Message("No session could be opened."))
+        raise ProblemError(503, "No session could be opened.")
     return Visitor(
         request=request,
         services=services,
@@ -357,9 +354,6 @@ def problem_page(request: Request, problem: Problem) -> HTMLResponse:
     """A problem as a page that needs neither key nor database."""
     services = services_of(request)
     language = language_of(request, services)
-    if problem.kind == "not-found" and not isinstance(problem.detail, Message):
-        # What the store says names ids and projects; a person wants to know that it is gone.
-        problem = replace(problem, detail=Message("This is not there any more."))
 
     def said(text: str) -> str:
         return translate(_message(text), language)

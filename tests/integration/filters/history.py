@@ -101,7 +101,7 @@ class History:
 
     def roll_up(self) -> None:
         """Minutes that changed are added up."""
-        dirty = self.store.rollups.dirty()
+        dirty = self.store.rollups.changed()
         self.store.rollups.replace(dirty, summarise(self.store.rollups.facts(dirty)))
 
     def fold(self) -> None:
@@ -113,7 +113,7 @@ class History:
 
     def settle(self) -> None:
         """All that waits to be added up is."""
-        while self.store.rollups.dirty():
+        while self.store.rollups.changed():
             self.roll_up()
         if self.chance.random() < 0.5:
             self.fold()

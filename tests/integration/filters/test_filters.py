@@ -14,7 +14,7 @@ import pytest
 from rag_monitor.aggregation.estimates import Estimates
 from rag_monitor.domain.alert import Alert, AlertState, Severity
 from rag_monitor.server.backfill import Backfill
-from rag_monitor.server.context import Services
+from rag_monitor.server.services import Services
 from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.store import Store
 from rag_monitor.testing import ManualClock

@@ -12,7 +12,7 @@ import pytest
 
 from rag_monitor.cli import main
 from rag_monitor.domain.clock import SystemClock
-from rag_monitor.server.context import Services
+from rag_monitor.server.services import Services
 from rag_monitor.testing import ManualClock
 from tests.integration.server.test_client import serve
 from tests.unit.server.fakes import make_services

@@ -14,7 +14,7 @@ import uvicorn
 
 from rag_monitor.client import Client, ClientError
 from rag_monitor.server.app import create_app
-from rag_monitor.server.context import Services
+from rag_monitor.server.services import Services
 from tests.unit.server.fakes import make_services
 from tests.unit.server.unfinished_search import unfinished
 

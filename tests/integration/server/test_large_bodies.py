@@ -13,7 +13,7 @@ from rag_monitor.domain.clock import SystemClock
 from rag_monitor.server.app import create_app
 from rag_monitor.server.wiring import wire_services
 from rag_monitor.store.store import Store
-from rag_monitor.worker.wiring import wire_workshop
+from rag_monitor.worker.runtime import build_runtime
 from tests.unit.ingest.evidence import request, span
 from tests.unit.server.conftest import open_app
 
@@ -32,8 +32,8 @@ async def test_the_largest_body_is_the_one_that_was_set(
     settings = load_settings(None, given)
     clock = SystemClock()
     store = Store.open(settings.store_options, clock)
-    workshop = wire_workshop(settings, store, clock, "test")
-    app = create_app(wire_services(settings, store, workshop, clock))
+    runtime = build_runtime(settings, store, clock, "test")
+    app = create_app(wire_services(settings, store, runtime, clock))
     spans = request(span(1, "root", {"input.value": "q" * 1_000_000}))
     row = json.dumps({"question": "q" * 1_000_000, "answer": "a"}).encode()
     packed = JSON | {"content-encoding": "gzip"}
@@ -47,7 +47,7 @@ async def test_the_largest_body_is_the_one_that_was_set(
             ]
     finally:
         store.close()
-        await workshop.close()
+        await runtime.close()
 
     assert [answer.status_code for answer in answers] == [status] * 3
 

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from rag_monitor.domain.judgement import Judgement, JudgeRequest
-from rag_monitor.server.context import Services
+from rag_monitor.server.services import Services
 from rag_monitor.testing import ManualClock, ScriptedJudge
 from tests.integration.test_worker import House
 from tests.unit.server.conftest import open_client

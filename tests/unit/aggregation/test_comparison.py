@@ -7,8 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from rag_monitor.aggregation.baselines import BaselineKind
-from rag_monitor.aggregation.comparison import compare, on_one_judge
+from rag_monitor.aggregation.comparison import BaselineKind, compare, on_one_judge
 from rag_monitor.domain.judgement import JudgeIdentity
 from rag_monitor.testing import EPOCH
 from tests.unit.aggregation.memory import BIG, EMBEDDED, HOUR, LEXICAL, facts, over, series, value

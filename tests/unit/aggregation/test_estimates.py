@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import pytest
 
-from rag_monitor.aggregation.baselines import BaselineKind
+from rag_monitor.aggregation.comparison import BaselineKind
 from rag_monitor.aggregation.estimates import EstimateOptions, Estimates
 from rag_monitor.domain.hit import Hit, HitKind
 from rag_monitor.domain.judgement import is_embedded
@@ -18,8 +18,7 @@ from rag_monitor.domain.score import ScoreStatus
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.trace import Expected, Timings
 from rag_monitor.domain.window import Window
-from rag_monitor.statistics.effective import effective_wilson
-from rag_monitor.statistics.wilson import wilson_interval
+from rag_monitor.statistics.wilson import effective_wilson, wilson_interval
 from rag_monitor.testing import EPOCH
 from tests.unit.aggregation.memory import (
     BIG,
@@ -131,7 +130,7 @@ def test_a_judge_that_always_fails_is_heard_of_beside_the_embedded_one() -> None
     spent = over(*seen, *(facts(value(0.9), shed) for _ in range(30)))
 
     outcomes = broken.outcomes(series(), HOUR)
-    assert (outcomes.scored, outcomes.failed, outcomes.asked) == (0, 30, 30)
+    assert (outcomes.scored, outcomes.failed, outcomes.attempted) == (0, 30, 30)
     found = broken.estimate(series(), HOUR)
     assert is_embedded(found.rests_on)
     assert "judge_failures" in found.notes
@@ -398,7 +397,7 @@ def test_outcomes_tell_how_judging_went() -> None:
     found = over(*given).outcomes(series(), HOUR)
 
     assert (found.scored, found.failed, found.suspect, found.not_applicable) == (2, 1, 1, 1)
-    assert (found.bad, found.shed, found.asked) == (1, 1, 4)
+    assert (found.bad, found.shed, found.attempted) == (1, 1, 4)
 
 
 def test_the_refusal_rate_is_bounded_from_above_by_suspects() -> None:

@@ -19,10 +19,9 @@ from rag_monitor.domain.decision import PEOPLE
 from rag_monitor.domain.rollup import Rollup, TraceFacts
 from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.window import Estimate, Series, Window
-from rag_monitor.statistics.difference import DifferenceSums
-from rag_monitor.statistics.effective import effective_wilson
+from rag_monitor.statistics.difference import DifferenceSums, RatioSums
 from rag_monitor.statistics.moments import hajek_from_sums
-from rag_monitor.statistics.ratio_difference import RatioSums
+from rag_monitor.statistics.wilson import effective_wilson
 from rag_monitor.testing import EPOCH
 from tests.unit.aggregation.memory import BIG, EMBEDDED, LEXICAL, MemoryRollups, facts, value
 from tests.unit.statistics.direct_ratio import Seen, direct_corrected, direct_ratio

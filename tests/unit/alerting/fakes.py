@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from rag_monitor.aggregation.combine import BadCount
-from rag_monitor.aggregation.estimates import Outcomes, steps
+from rag_monitor.aggregation.combine import BadCount, Outcomes
+from rag_monitor.aggregation.estimates import steps
 from rag_monitor.aggregation.latencies import LatencySummary
 from rag_monitor.domain.alert import (
     Alert,
@@ -83,7 +83,7 @@ class FakeEstimates:
     trace_counts: Callable[[str, Window], Mapping[str, int]] = lambda app, window: {"ok": 10}
     live: Callable[[str, Window], int] = lambda app, window: 10
     budget_state: BudgetState = field(default_factory=lambda: BudgetState(remaining=1.0))
-    asked: list[Window] = field(default_factory=list)
+    attempted: list[Window] = field(default_factory=list)
 
     def apps(self, project: str) -> Sequence[str]:
         return list(self.names)
@@ -91,7 +91,7 @@ class FakeEstimates:
     def estimate(
         self, series: Series, window: Window, *, min_judged: int | None = None
     ) -> Estimate:
-        self.asked.append(window)
+        self.attempted.append(window)
         return self.scores(series, window)
 
     def judges(self, series: Series, window: Window) -> Sequence[str]:
@@ -178,7 +178,13 @@ class FakeAlerts:
     def load(self, project: str | None = None, state: AlertState | None = None) -> Sequence[Alert]:
         return [a for a in self.alerts.values() if state is None or a.state is state]
 
-    def save(self, changed: Sequence[Alert], notifications: Sequence[Notification] = ()) -> None:
+    def save(
+        self,
+        changed: Sequence[Alert],
+        notifications: Sequence[Notification] = (),
+        *,
+        lease: object = None,
+    ) -> None:
         self.saves += 1
         self.alerts.update({alert.id: alert for alert in changed})
         for item in notifications:

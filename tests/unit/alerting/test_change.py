@@ -55,11 +55,11 @@ def detector(found: Finding) -> float:
 def test_a_change_is_found_and_clears() -> None:
     minutes = Minutes()
     evaluator = Evaluator(FakeEstimates(counts=minutes), AlertOptions())
-    assert evaluator.look(CHANGE, APP, EPOCH).active is False
+    assert evaluator.evaluate(CHANGE, APP, EPOCH).active is False
 
     minutes.bad_from = EPOCH
     minutes.bad_until = EPOCH + timedelta(minutes=10)
-    fired = evaluator.look(CHANGE, APP, EPOCH + timedelta(minutes=10))
+    fired = evaluator.evaluate(CHANGE, APP, EPOCH + timedelta(minutes=10))
     assert fired.active is True
     assert "one false alarm in at least 10,000 judged" in fired.summary
     assert fired.value == pytest.approx(0.4, abs=0.1)
@@ -68,7 +68,7 @@ def test_a_change_is_found_and_clears() -> None:
     assert abs(fired.onset_at - EPOCH) <= timedelta(minutes=2)
     assert f"since {fired.onset_at:%Y-%m-%d %H:%M} UTC" in fired.summary
 
-    assert evaluator.look(CHANGE, APP, EPOCH + timedelta(hours=3)).active is False
+    assert evaluator.evaluate(CHANGE, APP, EPOCH + timedelta(hours=3)).active is False
 
 
 def test_the_youngest_minute_counts_at_once_and_no_trace_counts_twice() -> None:
@@ -76,10 +76,10 @@ def test_the_youngest_minute_counts_at_once_and_no_trace_counts_twice() -> None:
     minutes.bad_from = EPOCH - 2 * MINUTE
     kept = Evaluator(FakeEstimates(counts=minutes), AlertOptions())
     for second in (0, 15, 30, 60):
-        continued = kept.look(CHANGE, APP, EPOCH + timedelta(seconds=second))
+        continued = kept.evaluate(CHANGE, APP, EPOCH + timedelta(seconds=second))
 
     fresh = Evaluator(FakeEstimates(counts=minutes), AlertOptions())
-    restarted = fresh.look(CHANGE, APP, EPOCH + MINUTE)
+    restarted = fresh.evaluate(CHANGE, APP, EPOCH + MINUTE)
     assert continued.judged == restarted.judged
     assert detector(continued) == pytest.approx(detector(restarted), rel=1e-3)
 
@@ -88,11 +88,11 @@ def test_scores_that_come_late_are_bet_on_once() -> None:
     minutes = Minutes()
     estimates = FakeEstimates(counts=minutes)
     evaluator = Evaluator(estimates, AlertOptions())
-    quiet = evaluator.look(CHANGE, APP, EPOCH)
+    quiet = evaluator.evaluate(CHANGE, APP, EPOCH)
 
     minutes.later[EPOCH - 20 * MINUTE] = (5, 5)
-    told = evaluator.look(CHANGE, APP, EPOCH)
-    again = evaluator.look(CHANGE, APP, EPOCH)
+    told = evaluator.evaluate(CHANGE, APP, EPOCH)
+    again = evaluator.evaluate(CHANGE, APP, EPOCH)
 
     assert detector(told) > 5 * detector(quiet)
     assert told.baseline_judged == quiet.baseline_judged + 5
@@ -103,10 +103,10 @@ def test_a_score_that_is_withdrawn_leaves_the_bet_that_was_made() -> None:
     minutes = Minutes()
     evaluator = Evaluator(FakeEstimates(counts=minutes), AlertOptions())
     minutes.later[EPOCH - 3 * MINUTE] = (5, 5)
-    before = evaluator.look(CHANGE, APP, EPOCH)
+    before = evaluator.evaluate(CHANGE, APP, EPOCH)
 
     minutes.later.clear()
-    after = evaluator.look(CHANGE, APP, EPOCH)
+    after = evaluator.evaluate(CHANGE, APP, EPOCH)
 
     assert detector(after) == detector(before)
 
@@ -114,16 +114,16 @@ def test_a_score_that_is_withdrawn_leaves_the_bet_that_was_made() -> None:
 def test_scores_of_a_minute_long_past_are_left_out() -> None:
     minutes = Minutes()
     evaluator = Evaluator(FakeEstimates(counts=minutes), AlertOptions())
-    before = evaluator.look(CHANGE, APP, EPOCH)
+    before = evaluator.evaluate(CHANGE, APP, EPOCH)
 
     minutes.later[EPOCH - timedelta(hours=2)] = (50, 50)
 
-    assert detector(evaluator.look(CHANGE, APP, EPOCH)) == detector(before)
+    assert detector(evaluator.evaluate(CHANGE, APP, EPOCH)) == detector(before)
 
 
 def test_the_false_alarm_rate_may_be_stated_in_days() -> None:
     item = rule(RuleKind.CHANGE, metric="faithfulness", window_s=6 * 3600.0, params={"days": 30})
-    found = Evaluator(FakeEstimates(counts=Minutes()), AlertOptions()).look(item, APP, EPOCH)
+    found = Evaluator(FakeEstimates(counts=Minutes()), AlertOptions()).evaluate(item, APP, EPOCH)
 
     # 14,400 judged a day for 30 days.
     assert "alarm_at=4.32e+05" in found.notes

@@ -139,7 +139,7 @@ def test_windows_end_at_slots(house: _House) -> None:
     house.clock.advance(7.3)
     house.engine.run()
 
-    assert {window.end for window in house.estimates.asked} == {EPOCH}
+    assert {window.end for window in house.estimates.attempted} == {EPOCH}
     assert slot(EPOCH + timedelta(seconds=16), 15.0) == EPOCH + timedelta(seconds=15)
 
 

@@ -11,8 +11,8 @@ import pytest
 
 import rag_monitor
 from rag_monitor.aggregation import keys
+from rag_monitor.alerting.conditions.wording import NOTES, note_text, notes_text
 from rag_monitor.alerting.messages import compose
-from rag_monitor.alerting.notes import NOTES, note_text, notes_text
 from rag_monitor.domain.alert import Finding
 from tests.unit.alerting.test_notifiers import notification
 

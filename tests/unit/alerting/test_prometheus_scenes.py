@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from rag_monitor.aggregation.labels import app_label
+from rag_monitor.aggregation.prometheus_labels import app_label
 from rag_monitor.alerting.prometheus_export import EVERY_PROJECT, export_rules
 from rag_monitor.alerting.rules import default_rules
 from rag_monitor.domain.alert import AlertRule, RuleKind

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
 from rag_monitor.alerting.engine import AlertEngine
+from rag_monitor.alerting.estimates import RuleEstimates
 from rag_monitor.alerting.rules import default_rules
-from rag_monitor.alerting.sources import RollupEstimates
 from rag_monitor.domain.alert import AlertState
 from rag_monitor.domain.judgement import Aspect, JudgeIdentity, Judgement, Verdict
 from rag_monitor.domain.rollup import TraceFacts
@@ -66,7 +66,7 @@ def asked(ago: timedelta, *, failed: bool = False) -> TraceFacts:
 def fired(facts: Iterable[TraceFacts]) -> set[str]:
     """The shipped rules that fire, after they looked for five minutes."""
     alerts = FakeAlerts()
-    estimates = RollupEstimates(MemoryRollups(list(facts)), _Traces())
+    estimates = RuleEstimates(MemoryRollups(list(facts)), _Traces())
     engine = AlertEngine(estimates, FakeRules(default_rules()), alerts, ManualClock())
     for seconds in (0, 150, 300):
         engine.run(EPOCH + timedelta(seconds=seconds))

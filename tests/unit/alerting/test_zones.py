@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from rag_monitor.alerting.findings.wording import in_zone
+from rag_monitor.alerting.conditions.wording import in_zone
 
 SHANGHAI = ZoneInfo("Asia/Shanghai")
 

@@ -86,8 +86,10 @@ async def scored(config: Path, store: Store, judge: str) -> Score:
         item = make_task(trace, forced=True)
         (outcome,) = await pipeline.evaluate([item])
         scores = [*outcome.scores]
-        if outcome.drawn:
-            (more,) = await pipeline.evaluate([replace(item, drawn=True, draws=outcome.decisions)])
+        if outcome.sampled:
+            (more,) = await pipeline.evaluate(
+                [replace(item, sampled=True, decisions=outcome.decisions)]
+            )
             scores += more.scores
     finally:
         for each in plan.judges:

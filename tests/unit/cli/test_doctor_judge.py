@@ -21,7 +21,7 @@ from rag_monitor.cli.application import app
 from rag_monitor.errors import ConfigurationError, RagMonitorError
 from rag_monitor.judges.injection_report import read_families
 from rag_monitor.judges.openai_compatible.capabilities import forget
-from tests.unit.judges.test_label_ways import Server
+from tests.unit.judges.test_scoring_methods import Server
 
 Script = Callable[[str, Body], Answer]
 

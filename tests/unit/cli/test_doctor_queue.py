@@ -157,7 +157,7 @@ def test_a_parked_trace_is_named_with_its_reason_and_the_way_to_mend(store: Stor
 
     assert not ok
     assert f"default/{task.trace.trace_id} (unsavable)" in detail
-    assert "backfill" in detail
+    assert "rag-monitor tasks retry" in detail
 
 
 def test_a_database_that_everybody_can_read_is_named(store: Store, tmp_path: Path) -> None:

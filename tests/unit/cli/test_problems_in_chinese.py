@@ -8,13 +8,16 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rag_monitor.offline.problems import problem
+from rag_monitor.errors import MalformedPayload
+from rag_monitor.i18n import translate
+from rag_monitor.ingest.trace_json import decode_trace
 
 
 def _run(*arguments: object) -> subprocess.CompletedProcess[str]:
@@ -28,22 +31,7 @@ def _run(*arguments: object) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize(
-    ("said", "shown"),
-    [
-        ("project 'default' has no key 'k'", "项目 'default' 中没有密钥 'k'"),
-        ("/x/y.jsonl cannot be written: No such file", "/x/y.jsonl 无法写入：No such file"),
-        ("--output writes .jsonl or .parquet, not .csv", "--output 只能写"),
-        ("--judge names the teacher; the embedded judge is the student", "内置评审模型是学生"),
-    ],
-)
-def test_what_commands_refuse_is_told_in_chinese(said: str, shown: str) -> None:
-    assert shown in problem(said, "zh")
-    assert problem(said, "en") == said
-
-
 def test_commands_that_fail_say_why_in_chinese(tmp_path: Path) -> None:
-    """With the sentences as they come: a form that no longer fits them leaves them English."""
     config = tmp_path / "rag_monitor.toml"
     config.write_text(f'database_url = "sqlite:///{tmp_path / "new.db"}"\n')
     zh = ("--language", "zh")
@@ -62,13 +50,19 @@ def test_commands_that_fail_say_why_in_chinese(tmp_path: Path) -> None:
 class _Monitor(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["content-length"]))
-        error = {"row": 0, "id": None, "message": "`answer` must be a string, not 5.5"}
+        error = {"row": 0, "id": None, "message": self._refused()}
         body = json.dumps({"accepted": 0, "trace_ids": [], "errors": [error]}).encode()
         self.send_response(200)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+
+    def _refused(self) -> str:
+        """As the monitor says it to whoever accepts a language."""
+        with pytest.raises(MalformedPayload) as refused:
+            decode_trace({"question": "q", "answer": ["a"]}, received_at=datetime.now(UTC))
+        return translate(refused.value, self.headers.get("accept-language", "en"))
 
     def log_message(self, *_: Any) -> None:
         pass
@@ -85,12 +79,12 @@ def monitor() -> Iterator[str]:
 
 def test_import_tells_in_chinese_what_the_monitor_refused(monitor: str, tmp_path: Path) -> None:
     rows = tmp_path / "rows.jsonl"
-    rows.write_text('{"question": "q", "answer": 5.5}\n[1]\n')
+    rows.write_text('{"question": "q", "answer": ["a"]}\n[1]\n')
 
     done = _run("import", rows, "--url", monitor, "--language", "zh")
 
     assert done.returncode == 1
-    assert "第 1 行：`answer` 须为字符串，不能是 5.5" in done.stderr
+    assert "第 1 行：`answer` 须为字符串，不能是 ['a']" in done.stderr
     assert "第 2 行：不是 JSON 对象" in done.stderr
     assert "must be" not in done.stdout
 

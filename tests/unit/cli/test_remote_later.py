@@ -9,7 +9,6 @@ import pytest
 from rag_monitor.cli.remote import Remote
 from rag_monitor.errors import NotFound, RagMonitorError
 from rag_monitor.i18n import Message, translate
-from rag_monitor.offline.problems import problem
 from rag_monitor.outbound.connection import Reply
 from tests.unit.cli.monitors import Request, answer, transport
 
@@ -74,7 +73,7 @@ def test_patience_ends_with_what_was_tried() -> None:
     text = str(caught.value)
     assert text.startswith("the monitor answered 503: Not now.; asked 3 times in 4")
     assert text.endswith("it asks to wait 20 s more")
-    assert problem(text, "zh").startswith("监控服务答复 503：Not now.；4")
+    assert translate(text, "zh").startswith("监控服务答复 503：Not now.；4")
 
 
 def test_other_answers_are_final() -> None:

@@ -1,6 +1,6 @@
 """What is wrong with the settings, the database or a command line is told in Chinese, too.
 
-With the sentences as they come: a form that no longer fits them leaves them English.
+Wholly: a parameter that is an English sentence would show.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import pytest
 from rag_monitor.cli import usage
 from rag_monitor.config import load_settings
 from rag_monitor.errors import ConfigurationError, OutboundRefused, RagMonitorError
+from rag_monitor.i18n import translate
 from rag_monitor.judges.factory import check_tables, make_judge
-from rag_monitor.offline.problems import problem
 from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.store import Store
 from rag_monitor.testing import ManualClock
@@ -26,7 +26,7 @@ NAMES = re.compile(r"`[^`]*`|'[^']*'|\[[^\]]*\]")
 
 
 def _chinese(error: Exception) -> str:
-    said = problem(str(error), "zh")
+    said = translate(error, "zh")
     assert not WORDS.findall(NAMES.sub("", said)), said
     return said
 
@@ -124,7 +124,7 @@ def test_files_and_variables_that_cannot_be_are_told_in_chinese(tmp_path: Path) 
     ):
         with pytest.raises(ConfigurationError) as refused:
             load_settings(path, environment)
-        assert shown in problem(str(refused.value), "zh")
+        assert shown in translate(refused.value, "zh")
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,22 @@ def test_every_metric_asked_for_is_exported(uid: str) -> None:
             assert asked <= _exported(), panel["title"]
 
 
+_AGGREGATED = re.compile(
+    r"\b(?:avg|sum|min|max|quantile|topk|bottomk)\b\s*(?:by\s*\(([^)]*)\))?\s*\(\s*(rag_monitor_\w+)"
+)
+
+
+@pytest.mark.parametrize("uid", BUILD.DASHBOARDS)
+def test_no_panel_takes_a_mean_of_releases_for_the_app(uid: str) -> None:
+    """A release with ten traces is no half of the app: `rag_monitor_app_score` weighs them."""
+    for panel in _dashboards()[uid]["panels"]:
+        for target in panel["targets"]:
+            for by, metric in _AGGREGATED.findall(target["expr"]):
+                if re.match(r"rag_monitor_score(_lower|_upper)?$", metric):
+                    kept = {label.strip() for label in by.split(",")}
+                    assert "release" in kept, (panel["title"], target["expr"])
+
+
 @pytest.mark.parametrize("uid", BUILD.DASHBOARDS)
 def test_panels_have_a_place_of_their_own(uid: str) -> None:
     taken: set[tuple[int, int]] = set()

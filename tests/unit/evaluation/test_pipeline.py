@@ -41,9 +41,9 @@ class Draws:
         self.cheap: list[dict[str, float]] = []
 
     def decide(
-        self, trace: Trace, judge_name: str, *, cheap: object = None, forced: bool = False
+        self, trace: Trace, judge_name: str, *, baseline_scores: object = None, forced: bool = False
     ) -> SamplingDecision:
-        self.cheap.append(dict(cheap or {}))  # type: ignore[call-overload]
+        self.cheap.append(dict(baseline_scores or {}))  # type: ignore[call-overload]
         return SamplingDecision(
             judge=judge_name,
             included=forced or self._include(trace),
@@ -61,15 +61,15 @@ class Draws:
 
 
 def _pipeline(
-    every: ScriptedJudge,
+    baseline: ScriptedJudge,
     *,
-    lagging: ScriptedJudge | None = None,
+    fallback: ScriptedJudge | None = None,
     sampled: ScriptedJudge | None = None,
     sampler: Draws | None = None,
 ) -> Pipeline:
     plan = EvaluationPlan(
-        every=every,
-        lagging=lagging,
+        baseline=baseline,
+        fallback=fallback,
         sampled=sampled,
         options=EvaluationOptions(metrics=METRICS),
     )
@@ -79,9 +79,9 @@ def _pipeline(
 async def _through(pipeline: Pipeline, items: Sequence[EvaluationTask]) -> list[Outcome]:
     """Both stages as one: the judge of every trace, then the one that some are drawn for."""
     first = await pipeline.evaluate(items)
-    handed = [n for n, outcome in enumerate(first) if outcome.drawn]
+    handed = [n for n, outcome in enumerate(first) if outcome.sampled]
     second = await pipeline.evaluate(
-        [replace(items[n], drawn=True, draws=first[n].decisions) for n in handed]
+        [replace(items[n], sampled=True, decisions=first[n].decisions) for n in handed]
     )
     whole = list(first)
     for n, more in zip(handed, second, strict=True):
@@ -172,7 +172,7 @@ async def test_failures_are_logged_once_a_minute_with_the_sentence_and_their_num
 ) -> None:
     clock = ManualClock()
     judge = ScriptedJudge(lambda _: JudgeOutputInvalid("the reply is empty"))
-    plan = EvaluationPlan(every=judge, options=EvaluationOptions(metrics=METRICS))
+    plan = EvaluationPlan(baseline=judge, options=EvaluationOptions(metrics=METRICS))
     pipeline = Pipeline(plan, Draws(), clock)  # type: ignore[arg-type]
     items = [make_task(make_trace(id=str(n))) for n in range(7)]
 
@@ -304,7 +304,7 @@ async def test_a_spent_budget_costs_no_scores_that_are_there() -> None:
         ],
     )
 
-    assert (again.scores, again.retry_reason, again.drawn) == ((), None, False)
+    assert (again.scores, again.retry_reason, again.sampled) == ((), None, False)
     assert {score.reason for score in first.scores if score.status is ScoreStatus.FAILED} == {
         "budget_exhausted"
     }
@@ -312,12 +312,12 @@ async def test_a_spent_budget_costs_no_scores_that_are_there() -> None:
 
 async def test_falling_behind_switches_the_judge_and_catching_up_switches_back() -> None:
     full, lexical = ScriptedJudge(name="full"), ScriptedJudge(name="lexical")
-    pipeline = _pipeline(full, lagging=lexical)
+    pipeline = _pipeline(full, fallback=lexical)
     seen = []
 
     for lag in (0, 61, 30, 14, 30):
         pipeline.note_lag(lag)
-        seen.append(pipeline.every_judge.identity.name)
+        seen.append(pipeline.baseline_judge.identity.name)
 
     assert seen == ["full", "lexical", "lexical", "full", "full"]
 
@@ -367,13 +367,13 @@ class Counting(ScriptedJudge):
 
 
 async def test_batches_take_turns_on_processors_and_wait_for_a_remote_judge_together() -> None:
-    every, sampled = Counting("embedded", 5), Counting("remote", 100)
-    pipeline = _pipeline(every, sampled=sampled)
+    baseline, sampled = Counting("embedded", 5), Counting("remote", 100)
+    pipeline = _pipeline(baseline, sampled=sampled)
     items = [make_task(make_trace(id=str(n))) for n in range(3)]
 
     outcomes = await asyncio.gather(*(_through(pipeline, [item]) for item in items))
 
-    assert every.most == 1
+    assert baseline.most == 1
     assert sampled.most > 1
     assert all(len({score.judge for score in one.scores}) == 2 for (one,) in outcomes)
 
@@ -386,7 +386,7 @@ async def test_the_sampled_judge_keeps_nobody_waiting(asked: str | None) -> None
 
     (outcome,) = await pipeline.evaluate([make_task(forced=True, judge=asked)])
 
-    assert outcome.drawn
+    assert outcome.sampled
     assert not dear.requests
     assert bool(outcome.scores) == (asked is None)
 
@@ -396,7 +396,7 @@ async def test_a_drawn_trace_keeps_the_probability_it_was_drawn_with() -> None:
         judge="dear", included=True, probability=0.0625, reason=SamplingReason.STRATUM, stratum="s"
     )
     cheap, dear = ScriptedJudge(name="cheap"), ScriptedJudge(name="dear")
-    item = make_task(drawn=True, draws=(drawn,))
+    item = make_task(sampled=True, decisions=(drawn,))
 
     (outcome,) = await _pipeline(cheap, sampled=dear).evaluate([item])
 
@@ -417,7 +417,7 @@ async def test_what_was_drawn_for_a_judge_that_is_gone_ends_and_is_counted(
     (first,) = await _pipeline(ScriptedJudge(), sampled=ScriptedJudge(name="dear")).evaluate(
         [make_task()]
     )
-    handed = make_task(drawn=True, draws=first.decisions)
+    handed = make_task(sampled=True, decisions=first.decisions)
 
     (outcome,) = await _pipeline(ScriptedJudge(), sampled=dear).evaluate([handed])
 
@@ -428,7 +428,7 @@ async def test_what_was_drawn_for_a_judge_that_is_gone_ends_and_is_counted(
 async def test_given_up_is_a_failed_score_with_a_reason_and_takes_none_that_is_there() -> None:
     pipeline = _pipeline(ScriptedJudge(), sampled=ScriptedJudge(name="dear"))
 
-    (outcome,) = pipeline.shed([make_task(drawn=True)], "judge_refused")
+    (outcome,) = pipeline.shed([make_task(sampled=True)], "judge_refused")
 
     assert {(s.status, s.reason) for s in outcome.scores} == {(ScoreStatus.FAILED, "judge_refused")}
     assert outcome.retry_reason is None

@@ -9,7 +9,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from rag_monitor.domain.rollup import LATENCY_BUCKETS_S
 from rag_monitor.domain.stored import TimedTrace
 from rag_monitor.exposition.collector import content_type
-from rag_monitor.exposition.exemplars import examples_of
+from rag_monitor.exposition.points import examples_of
 from rag_monitor.exposition.snapshot import LatencyPoint, Snapshot
 from rag_monitor.testing import EPOCH
 from tests.unit.exposition.pages import text_of

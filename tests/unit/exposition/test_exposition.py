@@ -8,13 +8,13 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from rag_monitor.aggregation.estimates import Estimates
-from rag_monitor.aggregation.labels import app_label, safe_label
+from rag_monitor.aggregation.prometheus_labels import app_label, safe_label
 from rag_monitor.domain.alert import Alert, AlertState, Severity
 from rag_monitor.domain.hit import Hit, HitKind
 from rag_monitor.domain.rollup import TraceFacts
 from rag_monitor.domain.trace import Expected, Timings, TraceStatus
+from rag_monitor.exposition.scrape_state import TraceCounter
 from rag_monitor.exposition.snapshot import Memory, Snapshot, build
-from rag_monitor.exposition.trace_counter import TraceCounter
 from rag_monitor.testing import EPOCH
 from tests.unit.aggregation.memory import BIG, MemoryRollups, facts, value
 from tests.unit.exposition.pages import text_of

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -17,6 +18,7 @@ from rag_monitor.domain.alert import Alert, AlertState, Severity
 from rag_monitor.domain.hit import Hit, HitKind
 from rag_monitor.errors import StoreUnavailable
 from rag_monitor.exposition import page as page_module
+from rag_monitor.exposition.packing import Part
 from rag_monitor.exposition.page import MetricsPage
 from rag_monitor.exposition.points import AlertPoint, TracesPoint
 from rag_monitor.exposition.snapshot import Memory, Snapshot, build
@@ -186,6 +188,52 @@ def test_a_project_sees_its_own_values_and_all_are_each_ones_together(open_metri
     assert apps("team") == {"team/b": 2, evil: 3, "folded": 4}
     assert apps("nobody") == {"folded": 0}
     assert apps(None) == {"a": 1, "team/b": 2, evil: 3, "folded": 7}
+
+
+@pytest.mark.parametrize("open_metrics", [False, True])
+@pytest.mark.parametrize("project", [None, "default", "team", "nobody"])
+def test_a_compressed_page_is_one_gzip_member_with_the_same_text(
+    project: str | None, open_metrics: bool
+) -> None:
+    points = tuple(traces(name, f"应用 {n}") for name in ("default", "team") for n in range(500))
+    page = MetricsPage(lambda: Snapshot(traces=points), lambda: True, Database())
+    page.page(None, False)
+    page._running = True  # both are made of the same counters
+
+    text, kind = page.page(project, open_metrics)
+    packed, packed_kind = page.page(project, open_metrics, True)
+
+    member = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+    lines = member.decompress(packed).split(b"\n")
+    age = b"rag_monitor_snapshot_age_seconds "
+    assert [line for line in lines if not line.startswith(age)] == [
+        line for line in text.split(b"\n") if not line.startswith(age)
+    ]
+    assert member.eof
+    assert member.unused_data == b""
+    assert kind == packed_kind
+    if project != "nobody":
+        assert len(packed) < len(text) / 4
+
+
+def test_no_scrape_compresses_the_values_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    snapshot = Snapshot(traces=tuple(traces("default", str(n)) for n in range(500)))
+    page = MetricsPage(lambda: snapshot, lambda: True, Database())
+    page.page(None, False, True)
+    page._running = True
+    sizes: list[int] = []
+    of = Part.of
+
+    def counted(text: bytes) -> Part:
+        sizes.append(len(text))
+        return of(text)
+
+    monkeypatch.setattr(Part, "of", counted)
+    for project in (None, "default"):
+        page.page(project, False, True)
+
+    assert sizes, "the state of the moment is"
+    assert max(sizes) < 2_000
 
 
 def many(count: int) -> tuple[Estimates, list[tuple[str, str]], list[int]]:

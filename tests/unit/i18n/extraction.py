@@ -1,8 +1,8 @@
 """Finds the messages of the package, and keeps the catalogues: `make messages`.
 
-A message is a literal in a call of `Message`, `msgid` or a function that makes one of it, in the
-code, and of `_` in the templates. The pages of the interface show what is said of its routes and
-their parameters, so these are kept as well where a catalogue has them.
+A message is a literal in a call of `Message`, `msgid`, an error of ours or another function that
+makes one of it, in the code, and of `_` in the templates. The pages of the interface show what is
+said of its routes and their parameters, so these are kept as well where a catalogue has them.
 """
 
 from __future__ import annotations
@@ -22,6 +22,16 @@ import rag_monitor
 from rag_monitor.i18n.catalogue import LOCALE, entries, languages
 
 PACKAGE: Final = Path(rag_monitor.__file__).parent
+FIRST: Final = frozenset(
+    {"Message", "msgid", "say", "translate", "print_problem", "tell_missing", "_malformed"}
+)
+"""Functions whose first argument is a message."""
+SECOND: Final = frozenset({"ProblemError", "_window_problem", "at_fault", "fail"})
+"""Functions whose second argument is one."""
+_RANGES: Final = frozenset({"above", "at_least", "at_most", "between", "not_negative"})
+"""Of `domain.ranges`: every text they take is one."""
+NOT_TOLD: Final = frozenset({"NotApplicable"})
+"""Errors of machine words: `offline.report.words` says them."""
 _DESCRIBED: Final = (PACKAGE / "server" / "routes", PACKAGE / "server" / "schemas")
 
 
@@ -36,7 +46,9 @@ class Key:
 
 def messages() -> set[Key]:
     """Every message of the package."""
-    found = {key for path in PACKAGE.rglob("*.py") for key in _in_code(_tree(path))}
+    trees = [_tree(path) for path in sorted(PACKAGE.rglob("*.py"))]
+    errors = errors_in(trees)
+    found = {key for tree in trees for key in _in_code(tree, errors)}
     for pattern in ("*.html", "*.html.j2"):
         for path in PACKAGE.rglob(pattern):
             found |= set(_in_template(path.read_text("utf-8")))
@@ -95,18 +107,52 @@ def _tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text("utf-8"))
 
 
-def _in_code(tree: ast.Module) -> Iterator[Key]:
+def errors_in(trees: Sequence[ast.Module]) -> dict[str, str]:
+    """The classes below `RagMonitorError` by name, with what they say unless told otherwise."""
+    classes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    found: dict[str, str] = {"RagMonitorError": ""}
+    while True:
+        further = {
+            node.name: (ast.get_docstring(node) or "").partition("\n")[0]
+            for node in classes
+            if node.name not in found and any(name_of(base) in found for base in node.bases)
+        }
+        if not further:
+            return {name: said for name, said in found.items() if name not in NOT_TOLD}
+        found |= further
+
+
+def name_of(node: ast.expr) -> str:
+    """The last part of a name: `X` of `errors.X`."""
+    return str(getattr(node, "attr", getattr(node, "id", "")))
+
+
+def _in_code(tree: ast.Module, errors: Mapping[str, str]) -> Iterator[Key]:
     for node in ast.walk(tree):
+        if isinstance(node, ast.Raise) and node.exc is not None and name_of(node.exc) in errors:
+            yield Key(errors[name_of(node.exc)])
         if not isinstance(node, ast.Call):
             continue
-        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-        match name, _literals(node):
+        name, literals = name_of(node.func), _literals(node)
+        if name in errors and not node.args:
+            yield Key(errors[name])
+        if name in SECOND and node.args[1:] and isinstance(node.args[1], ast.Constant):
+            yield Key(str(node.args[1].value))
+        if name in _RANGES:
+            yield from map(Key, _texts(node))
+        match name, literals:
             case "within", [context, text]:
                 yield Key(text, context=context)
             case ("counted" | "translate", [one, many]):
                 yield Key(one, plural=many)
-            case ("Message" | "msgid" | "say" | "translate" | "_refused", [text]):
+            case _, [text] if name in FIRST or name in errors:
                 yield Key(text)
+
+
+def _texts(call: ast.Call) -> list[str]:
+    arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
+    values = [arg.value for arg in arguments if isinstance(arg, ast.Constant)]
+    return [value for value in values if isinstance(value, str)]
 
 
 def _literals(call: ast.Call) -> list[str]:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import copy
 import json
+import pickle
+from pathlib import Path
 
 import pytest
 
-from rag_monitor.errors import RuleError
+from rag_monitor.errors import BudgetExhausted, ConfigurationError, OutboundRefused, RuleError
 from rag_monitor.i18n import Message, languages, translate
+from rag_monitor.judges.limits import Overloaded
 
 
 def test_it_is_its_english_sentence() -> None:
@@ -26,6 +29,44 @@ def test_an_error_keeps_it() -> None:
     assert str(error) == "no alerts"
     assert translate(error, "zh") == "没有告警"
     assert translate(OSError("disk"), "zh") == "disk"
+
+
+def test_an_error_takes_a_sentence_and_its_parameters() -> None:
+    error = ConfigurationError("there is no file {path}", path=Path("a.csv"))
+
+    assert str(error) == "there is no file a.csv"
+    assert translate(error, "zh") == "没有文件 a.csv"
+
+
+def test_an_error_within_an_error_is_translated_and_not_kept() -> None:
+    inner = OutboundRefused("the URL has no host")
+    error = ConfigurationError("[{name}]: {reason}", name="export", reason=inner)
+    message = error.args[0]
+
+    assert translate(error, "zh") == "[export]：URL 中没有主机"
+    assert inner not in message.params.values()
+
+
+def test_an_error_without_a_sentence_says_what_its_class_does() -> None:
+    error = BudgetExhausted()
+
+    assert str(error) == "The judging budget of this window is spent."
+    assert translate(error, "zh") == "本时段的评审预算已用完"
+
+
+def test_an_error_that_travelled_can_be_translated() -> None:
+    error = Overloaded(
+        "the judge's server answered {status}: {reason}",
+        status=429,
+        reason="later",
+        retry_after_s=7.0,
+    )
+
+    again = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
+
+    assert str(again) == str(error)
+    assert again.retry_after_s == 7.0
+    assert translate(again, "zh") == "评审模型的服务器返回 429：later"
 
 
 def test_messages_and_lists_within_it_are_translated_too() -> None:

@@ -12,8 +12,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from rag_monitor.domain.ports import IngestBatch, WriteOutcome
 from rag_monitor.domain.trace import Trace
 from rag_monitor.ingest.derive import derive
+from rag_monitor.ingest.envelope import decode_traces
 from rag_monitor.ingest.options import DeriveOptions, IngestOptions
-from rag_monitor.ingest.otlp import decode_traces
 
 TRACE_ID = "0af7651916cd43dd8448eb211c80319c"
 START_NS = 1_767_614_400_000_000_000

@@ -14,8 +14,8 @@ import pytest
 
 from rag_monitor.domain.trace import Trace
 from rag_monitor.ingest.derive import derive
+from rag_monitor.ingest.envelope import decode_traces
 from rag_monitor.ingest.options import IngestOptions
-from rag_monitor.ingest.otlp import decode_traces
 
 FOLDER = Path(__file__).resolve().parents[2] / "fixtures" / "otlp" / "cases"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.json"))

@@ -14,8 +14,8 @@ import pytest
 from rag_monitor.domain.ports import BlobFormat
 from rag_monitor.domain.trace import Trace, TraceStatus
 from rag_monitor.ingest.derive import derive
+from rag_monitor.ingest.envelope import decode_traces
 from rag_monitor.ingest.options import IngestOptions
-from rag_monitor.ingest.otlp import decode_traces
 
 RECEIVED = datetime(2026, 11, 22, tzinfo=UTC)
 Blobs = dict[str, list[tuple[BlobFormat, bytes]]]

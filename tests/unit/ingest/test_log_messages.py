@@ -65,6 +65,51 @@ FORMS: dict[str, Sequence[dict[str, Any]]] = {
         record("gen_ai.user.message", None, {"content": ASKED}),
         record("gen_ai.choice", None, {"message": json.dumps({"content": SAID}), "index": 0}),
     ),
+    "json_of_messages": (
+        record("gen_ai.user.message", json.dumps({"role": "user", "content": ASKED})),
+        record(
+            "gen_ai.choice",
+            json.dumps(
+                {
+                    "index": 0,
+                    "message": {"role": "assistant", "content": SAID},
+                    "finish_reason": "stop",
+                }
+            ),
+        ),
+    ),
+    "json_with_more": (
+        record("gen_ai.user.message", json.dumps({"role": "user", "content": ASKED, "turn": 1})),
+        record("gen_ai.choice", json.dumps({"message": {"content": SAID}, "turn": 2})),
+    ),
+    "json_of_parts": (
+        record("gen_ai.user.message", json.dumps({"content": [{"type": "text", "text": ASKED}]})),
+        record(
+            "gen_ai.choice",
+            json.dumps({"message": {"parts": [{"type": "text", "content": SAID}]}, "index": 0}),
+        ),
+    ),
+    "json_in_json": (
+        record("gen_ai.user.message", json.dumps(json.dumps({"content": ASKED}))),
+        record("gen_ai.choice", json.dumps({"message": json.dumps({"content": SAID})})),
+    ),
+    "json_of_parts_alone": (
+        record("gen_ai.user.message", json.dumps([{"type": "text", "text": ASKED}])),
+        record("gen_ai.choice", json.dumps([{"type": "output_text", "text": SAID}])),
+    ),
+    "parts_alone": (
+        record("gen_ai.user.message", [{"type": "text", "text": ASKED}]),
+        record("gen_ai.choice", [{"type": "text", "text": SAID}]),
+    ),
+    "json_details": (
+        record(
+            DETAILS,
+            json.dumps({"gen_ai.input.messages": SENT, "gen_ai.output.messages": RETURNED}),
+        ),
+    ),
+    "json_input_and_output": (
+        record("", json.dumps({"input": {"messages": SENT}, "output": {"messages": RETURNED}})),
+    ),
     "older_names": (
         record("", {"content": ASKED}, {"event.name": "gen_ai.user.message"}),
         record("", {"message": {"content": SAID}}, {"event.name": "gen_ai.choice"}),
@@ -119,6 +164,30 @@ async def test_messages_in_log_records_are_read(form: str, first: str) -> None:
     assert (trace.question, trace.answer, trace.model) == (ASKED, SAID, "m")
     assert trace.timings.end_to_end_ms == 90
     assert trace.attributes["span_count"] == 2
+
+
+@pytest.mark.parametrize(
+    "asked", ['{"level": "error", "message": "no route"}', '{"a": 1}', "[1, 2]", '"quoted"']
+)
+async def test_json_that_a_user_wrote_is_the_question(asked: str) -> None:
+    said = json.dumps({"index": 0, "message": {"content": SAID}})
+    body = logs(record("gen_ai.user.message", asked), record("gen_ai.choice", said))
+
+    trace = await _sent(SPANS, ("logs", body))
+
+    assert (trace.question, trace.answer) == (asked, SAID)
+
+
+async def test_a_choice_without_words_is_no_answer() -> None:
+    calls = json.dumps(
+        {"index": 0, "message": {"role": "assistant", "tool_calls": [{"id": "1"}]},
+         "finish_reason": "tool_calls"}
+    )  # fmt: skip
+    body = logs(record("gen_ai.user.message", ASKED), record("gen_ai.choice", calls))
+
+    trace = await _sent(SPANS, ("logs", body))
+
+    assert (trace.question, trace.answer) == (ASKED, None)
 
 
 async def test_log_records_that_come_twice_change_nothing() -> None:

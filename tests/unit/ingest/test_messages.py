@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rag_monitor.ingest.messages import Speaker, asked_in, messages_in, reply_in, speaker_of
+from rag_monitor.ingest.messages import Speaker, messages_in, reply_in, speaker_of, user_messages_in
 from tests.unit.ingest.evidence import span, trace_of
 
 ASKED = "May I take my dog on the ferry?"
@@ -418,5 +418,5 @@ def test_a_speaker_is_known_by_many_names(name: str, speaker: Speaker | None) ->
 def test_what_holds_no_message_says_nothing(value: object) -> None:
     for speaker in (Speaker.USER, Speaker.ASSISTANT):
         messages = messages_in(value, speaker)
-        assert asked_in(messages) == ()
+        assert user_messages_in(messages) == ()
         assert reply_in(messages) is None

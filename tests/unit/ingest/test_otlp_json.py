@@ -14,9 +14,9 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from rag_monitor import semconv
+from rag_monitor.ingest.envelope import Decoded, decode_traces
 from rag_monitor.ingest.logs import logs_from_json, logs_from_protobuf
 from rag_monitor.ingest.options import IngestOptions
-from rag_monitor.ingest.otlp import Decoded, decode_traces
 from rag_monitor.ingest.spans import decode_spans
 from tests.unit.ingest.evidence import START_NS, request, span
 

@@ -9,8 +9,8 @@ import pytest
 
 from rag_monitor.domain.trace import Trace
 from rag_monitor.ingest.derive import derive
+from rag_monitor.ingest.envelope import decode_traces
 from rag_monitor.ingest.options import IngestOptions
-from rag_monitor.ingest.otlp import decode_traces
 from rag_monitor.telemetry import REGISTRY
 from tests.generators.otlp_traces import bodies, make
 

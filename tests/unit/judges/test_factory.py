@@ -135,7 +135,7 @@ def test_a_judge_on_ray_that_cannot_be_is_refused_with_its_name(
 
 def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    monkeypatch.delitem(sys.modules, "rag_monitor.judges.ray.cluster", raising=False)
+    monkeypatch.delitem(sys.modules, "rag_monitor.judges.ray.judge", raising=False)
     monkeypatch.delattr(on_ray, "cluster", raising=False)
 
     with pytest.raises(ConfigurationError, match=r"pip install .*\[ray\]"):
@@ -255,3 +255,7 @@ def test_a_table_is_unused_unless_a_judge_in_use_reads_it() -> None:
 
     assert unused_tables(tables, ["many"]) == ["other"]
     assert unused_tables(tables, ["embedded"]) == ["mine", "other", "both", "many"]
+
+
+def test_a_setting_keeps_its_former_name() -> None:
+    check_tables({"openai_compatible": {"model": "m", "limits": {"lonely_attempts": 2}}})

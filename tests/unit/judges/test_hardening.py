@@ -15,7 +15,7 @@ from benchmarks.stub_server import Answer, Body, StubServer, completion
 from rag_monitor.domain.judgement import Aspect, Judgement
 from rag_monitor.judges.hardening import clean, draw_boundary, fenced
 from rag_monitor.judges.openai_compatible import create
-from rag_monitor.judges.pleas import suspicion
+from rag_monitor.judges.prompt_injection import injection_reason
 from tests.unit.judges.requests import filled, warranty
 
 ROLE_TOKENS = (
@@ -139,10 +139,10 @@ async def test_parser_attacks_are_never_accepted_as_scores(families: dict[str, A
 
 
 def test_documents_about_injection_are_not_suspected(families: dict[str, Any]) -> None:
-    assert [case["id"] for case in families["lookalikes"] if suspicion([case["text"]])] == []
+    assert [case["id"] for case in families["lookalikes"] if injection_reason([case["text"]])] == []
 
 
-def test_plain_pleas_to_the_judge_are_noticed(families: dict[str, Any]) -> None:
-    pleas = [text for number, text in attacks(families, "A") if number in (1, 3, 6, 7)]
+def test_plain_injections_are_noticed(families: dict[str, Any]) -> None:
+    injections = [text for number, text in attacks(families, "A") if number in (1, 3, 6, 7)]
 
-    assert [text for text in pleas if not suspicion([text])] == []
+    assert [text for text in injections if not injection_reason([text])] == []

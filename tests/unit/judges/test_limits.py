@@ -17,8 +17,8 @@ from rag_monitor.errors import (
 from rag_monitor.judges.limits import (
     LimitOptions,
     Limits,
-    OnlyThisRequest,
     Overloaded,
+    PoisonRequest,
 )
 
 
@@ -69,7 +69,7 @@ async def test_waits_double_up_to_a_cap_and_then_the_answer_comes() -> None:
 async def test_the_server_s_own_waiting_time_is_respected() -> None:
     time = Time()
     limits = make(time, backoff_s=0.5)
-    _, attempt = failing(1, Overloaded("429", 7.0))
+    _, attempt = failing(1, Overloaded("429", retry_after_s=7.0))
 
     await limits.call(attempt, limits.deadline())
 
@@ -79,7 +79,7 @@ async def test_the_server_s_own_waiting_time_is_respected() -> None:
 async def test_nothing_is_tried_when_the_wait_would_pass_the_deadline() -> None:
     time = Time()
     limits = make(time, deadline_s=5.0)
-    calls, attempt = failing(99, Overloaded("429", 60.0))
+    calls, attempt = failing(99, Overloaded("429", retry_after_s=60.0))
 
     with pytest.raises(Overloaded):
         await limits.call(attempt, limits.deadline())
@@ -92,11 +92,11 @@ BROKEN = (JudgeTimeout(), JudgeUnavailable("cut"), Overloaded("500", broke=True)
 
 @pytest.mark.parametrize("error", BROKEN, ids=str)
 @pytest.mark.parametrize("others", [True, False])
-@pytest.mark.parametrize("divisible", [True, False])
+@pytest.mark.parametrize("may_split", [True, False])
 async def test_a_request_that_alone_fails_is_given_up_early_if_it_can_be_divided(
-    error: Exception, others: bool, divisible: bool
+    error: Exception, others: bool, may_split: bool
 ) -> None:
-    limits = make(Time(), lonely_attempts=3, breaker_failures=99)
+    limits = make(Time(), isolated_attempts=3, breaker_failures=99)
     calls, failing_attempt = failing(99, error)
 
     async def attempt() -> str:
@@ -105,22 +105,22 @@ async def test_a_request_that_alone_fails_is_given_up_early_if_it_can_be_divided
         return await failing_attempt()  # type: ignore[operator,no-any-return]
 
     with pytest.raises((JudgeUnavailable, JudgeTimeout)) as caught:
-        await limits.call(attempt, replace(limits.deadline(), divisible=divisible))
+        await limits.call(attempt, replace(limits.deadline(), may_split=may_split))
 
-    early = others and divisible
-    assert (caught.type is OnlyThisRequest) == early
+    early = others and may_split
+    assert (caught.type is PoisonRequest) == early
     assert len(calls) == (3 if early else limits.options.attempts)
 
 
 async def test_a_server_that_asks_for_a_pause_gets_no_more_requests_instead() -> None:
-    limits = make(Time(), lonely_attempts=3)
+    limits = make(Time(), isolated_attempts=3)
     _, failing_attempt = failing(9, Overloaded("429"))
 
     async def attempt() -> str:
         await limits.call(failing(0, ValueError())[1], limits.deadline())  # type: ignore[arg-type]
         return await failing_attempt()  # type: ignore[operator,no-any-return]
 
-    assert await limits.call(attempt, replace(limits.deadline(), divisible=True)) == "answer"
+    assert await limits.call(attempt, replace(limits.deadline(), may_split=True)) == "answer"
 
 
 @pytest.mark.parametrize("error", [JudgeOutputInvalid(), JudgeRefused("key refused")])

@@ -24,7 +24,7 @@ class _Ledger:
         self.tokens = tokens
         self.reserved: list[tuple[str, int]] = []
         self.sent: list[int] = []
-        self.settled: list[tuple[str, JudgeUsage]] = []
+        self.decided: list[tuple[str, JudgeUsage]] = []
 
     def reserve(self, project: str, judge: str, estimate: JudgeUsage) -> Reservation | None:
         held = Reservation(
@@ -46,7 +46,7 @@ class _Ledger:
 
     def settle(self, reservation: Reservation, actual: JudgeUsage) -> None:
         self.tokens += _tokens(reservation.reserved) - _tokens(actual)
-        self.settled.append((reservation.project, actual))
+        self.decided.append((reservation.project, actual))
 
     def state(self, project: str, judge: str) -> BudgetState:
         return BudgetState(remaining=1.0)
@@ -70,7 +70,7 @@ async def test_tokens_and_money_are_settled_and_an_empty_budget_stops_the_call()
         results = await judge.judge_many([loan(project="p"), loan(key="other", project="p")])
 
     assert isinstance(results[1], BudgetExhausted)
-    ((project, usage),) = ledger.settled
+    ((project, usage),) = ledger.decided
     assert project == "p"
     assert usage.cost == pytest.approx((900 + 10 * 90) / 1e6)
     assert len(server.requests) == 1
@@ -87,7 +87,7 @@ async def test_every_further_call_is_reserved_for_before_it_is_made() -> None:
 
     made = len(server.requests)
     assert 1 < made < 6, "without a budget it would be asked six times"
-    assert ledger.settled[0][1].input_tokens == made * 400
+    assert ledger.decided[0][1].input_tokens == made * 400
     assert ledger.tokens == 2500 - made * 450 >= 0
 
 
@@ -115,7 +115,7 @@ async def test_a_call_that_nobody_waited_for_counts_with_what_was_sent() -> None
         with pytest.raises(JudgeTimeout):
             await judge.judge(warranty())
 
-    ((_, usage),) = ledger.settled
+    ((_, usage),) = ledger.decided
     assert usage.calls >= 2
     assert usage.input_tokens > 300 * (usage.calls - 1)
 

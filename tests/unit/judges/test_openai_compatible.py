@@ -108,14 +108,17 @@ async def test_a_form_too_big_for_the_model_is_asked_in_halves() -> None:
     assert len(server.requests) == 2 + 2
 
 
-async def test_a_form_the_server_breaks_over_is_asked_in_halves_while_others_are_answered() -> None:
+@pytest.mark.parametrize("setting", ["isolated_attempts", "lonely_attempts"])
+async def test_a_form_the_server_breaks_over_is_asked_in_halves_while_others_are_answered(
+    setting: str,
+) -> None:
     def breaking(path: str, body: Body) -> Answer:
         poisoned = "number 3" in body["messages"][1]["content"]
         if poisoned and len(filled(body, lambda *_: 0.9)) > 4:
             return Answer(payload={"error": "CUDA error"}, status=500)
         return sure(path, body)
 
-    limits = FAST | {"concurrency": 1, "lonely_attempts": 2}
+    limits = FAST | {"concurrency": 1, setting: 2}
     async with served(breaking, limits=limits) as (judge, _):
         results = await judge.judge_many([warranty(question=f"number {n}?") for n in range(9)])
 

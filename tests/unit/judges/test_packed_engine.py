@@ -12,8 +12,7 @@ pytest.importorskip("transformers")
 import torch
 
 from rag_monitor.errors import ConfigurationError, JudgeUnavailable
-from rag_monitor.judges.packed.engine import PackedEngine, check_attention, share
-from rag_monitor.judges.packed.tree import Tree, pack
+from rag_monitor.judges.packed.engine import PackedEngine, Tree, check_attention, pack, share
 from tests.unit.judges.tiny_models import FAMILIES, make_model
 
 VOCABULARY = 512

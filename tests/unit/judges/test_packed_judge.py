@@ -13,12 +13,11 @@ pytest.importorskip("transformers")
 from rag_monitor.domain.judgement import Aspect, JudgeRequest
 from rag_monitor.errors import ConfigurationError
 from rag_monitor.judges.packed import create
-from rag_monitor.judges.packed.engine import PackedEngine
+from rag_monitor.judges.packed.engine import PackedEngine, Tree
 from rag_monitor.judges.packed.judge import PackedJudge
 from rag_monitor.judges.packed.loading import assemble, load_model
 from rag_monitor.judges.packed.options import PackedOptions
 from rag_monitor.judges.packed.template import ChatTemplate
-from rag_monitor.judges.packed.tree import Tree
 from rag_monitor.judges.prompts import PromptSet, prompts_for
 from rag_monitor.judges.questions import ASKABLE, make_plan
 from rag_monitor.metrics.rag import score_trace

@@ -13,10 +13,10 @@ from benchmarks.stub_server import completion
 from rag_monitor.domain.judgement import Aspect
 from rag_monitor.errors import JudgeOutputInvalid
 from rag_monitor.judges.openai_compatible.chat_reply import read_chat
-from rag_monitor.judges.openai_compatible.form import Answers, Form
+from rag_monitor.judges.openai_compatible.structured_prompt import Answers, StructuredPrompt
 from rag_monitor.judges.questions import Question
 
-FORM = Form(
+PROMPT = StructuredPrompt(
     questions=(
         Question(aspect=Aspect.SUPPORT, index=0, text="a"),
         Question(aspect=Aspect.SUPPORT, index=1, text="b"),
@@ -134,14 +134,14 @@ TWO = {
 
 def read(text: str) -> Answers:
     answers = Answers()
-    FORM.read(read_chat(completion(text)).object(FORM.nonce), answers)
+    PROMPT.read(read_chat(completion(text)).object(PROMPT.nonce), answers)
     return answers
 
 
 def test_a_proper_reply_is_read_with_the_passage_each_verdict_rests_on() -> None:
     answers = read(GOOD)
 
-    assert [answers.probabilities[question] for question in FORM.questions] == [0.9, 0.1, 1.0]
+    assert [answers.probabilities[question] for question in PROMPT.questions] == [0.9, 0.1, 1.0]
     assert answers.evidence == {0: 1, 1: None}
 
 
@@ -149,7 +149,7 @@ def test_a_proper_reply_is_read_with_the_passage_each_verdict_rests_on() -> None
 def test_what_stands_around_a_reply_does_not_matter(name: str) -> None:
     answers = read(AROUND[name])
 
-    assert [answers.probabilities[question] for question in FORM.questions] == [0.9, 0.1, 1.0]
+    assert [answers.probabilities[question] for question in PROMPT.questions] == [0.9, 0.1, 1.0]
 
 
 @pytest.mark.parametrize("name", TWO)
@@ -217,7 +217,7 @@ def test_a_broken_reply_is_refused_and_leaves_nothing_behind(name: str) -> None:
     answers = Answers()
 
     with pytest.raises(JudgeOutputInvalid):
-        FORM.read(read_chat(completion(BROKEN[name])).object(FORM.nonce), answers)
+        PROMPT.read(read_chat(completion(BROKEN[name])).object(PROMPT.nonce), answers)
 
     assert answers.probabilities == {}
     assert answers.evidence == {}
@@ -230,5 +230,5 @@ def test_a_verdict_left_out_stays_open(gap: Any) -> None:
 
     answers = read(json.dumps(reply))
 
-    assert FORM.questions[1] not in answers.probabilities
-    assert FORM.questions[2] in answers.probabilities
+    assert PROMPT.questions[1] not in answers.probabilities
+    assert PROMPT.questions[2] in answers.probabilities

@@ -1,8 +1,8 @@
 import pytest
 
 from rag_monitor.errors import UnknownJudge
+from rag_monitor.i18n import translate
 from rag_monitor.judges import registry
-from rag_monitor.offline.problems import problem
 
 
 def test_the_embedded_judge_is_made_by_name() -> None:
@@ -24,6 +24,6 @@ def test_a_slip_of_the_pen_is_told_with_the_name_that_was_meant() -> None:
     with pytest.raises(UnknownJudge, match=r"'embeded' \(did you mean 'embedded'\?\)") as caught:
         registry.create("embeded")
 
-    assert problem(str(caught.value), "zh").startswith(
+    assert translate(caught.value, "zh").startswith(
         "没有评审模型 'embeded'（是否想用 'embedded'？）；可用：embedded, "
     )

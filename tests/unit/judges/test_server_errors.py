@@ -11,9 +11,9 @@ import pytest
 
 from rag_monitor.errors import JudgeError, JudgeRefused, QuotaExhausted
 from rag_monitor.judges.limits import Overloaded
+from rag_monitor.judges.openai_compatible.error_body import error_in, parse_error_body
 from rag_monitor.judges.openai_compatible.refused import ReplyWithheld, RequestRefused, TooLong
 from rag_monitor.judges.openai_compatible.server_errors import error_of, wait_of
-from rag_monitor.judges.openai_compatible.server_words import error_in, words_of
 
 
 def openai(message: str, **fields: Any) -> dict[str, Any]:
@@ -22,7 +22,7 @@ def openai(message: str, **fields: Any) -> dict[str, Any]:
 
 def found(status: int, body: Any, headers: dict[str, str] | None = None) -> JudgeError:
     raw = body.encode() if isinstance(body, str) else json.dumps(body).encode()
-    return error_of(status, words_of(raw), headers or {}, ())
+    return error_of(status, parse_error_body(raw), headers or {}, ())
 
 
 QUOTA = {

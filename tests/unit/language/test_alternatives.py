@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_monitor.judges.embedded import addressed
+from rag_monitor.judges import prompt_injection
 from rag_monitor.language import refusal_patterns, refusals
 from rag_monitor.language.alternatives import Alternatives, quick
 
@@ -16,9 +16,9 @@ OURS = (
     refusals._REFUSAL,
     refusals._DECLINES,
     refusals._SOURCE_TALK,
-    addressed._VERDICT_FOUND,
-    addressed._DIRECTED,
-    addressed._ALONE,
+    prompt_injection._VERDICT_PATTERN,
+    prompt_injection._DIRECTED,
+    prompt_injection._ALONE,
 )
 PATTERNS = (
     r"\bno (?:answer|data)\b|^zero hits|(?:\bnot|n't) (?:mine|yours)",

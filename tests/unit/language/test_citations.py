@@ -28,8 +28,8 @@ def _sources(case: dict[str, Any]) -> list[Source]:
 
 def cited(case: dict[str, Any]) -> list[list[Any]]:
     """Each statement with citations and what it cites; 0: a passage that there is not."""
-    found = attribute(case["answer"], lambda: _sources(case))
-    if found is None:
+    attribution = attribute(case["answer"], lambda: _sources(case))
+    if attribution is None:
         return []
     return [
         [
@@ -37,20 +37,20 @@ def cited(case: dict[str, Any]) -> list[list[Any]]:
             sorted(
                 passage + 1
                 for number in statement.citations
-                for passage in found.citations[number].passages or (-1,)
+                for passage in attribution.citations[number].passages or (-1,)
             ),
         ]
-        for statement in found.statements
+        for statement in attribution.statements
         if statement.citations
     ]
 
 
 def is_right(case: dict[str, Any]) -> bool:
     """Whether exactly the written statements cite exactly the written passages."""
-    found, expected = cited(case), case["cites"]
-    return len(found) == len(expected) and all(
+    actual, expected = cited(case), case["cites"]
+    return len(actual) == len(expected) and all(
         text.startswith(begins) and numbers == sorted(wanted)
-        for (text, numbers), (begins, wanted) in zip(found, expected, strict=True)
+        for (text, numbers), (begins, wanted) in zip(actual, expected, strict=True)
     )
 
 
@@ -67,23 +67,24 @@ def test_there_are_enough_cases() -> None:
 
 
 _PIECES: Final = (
-    "[1]", "【2†source】", "(Source 3)", "根据片段2", "①", "[", "]", "(", "）", "1", ",", "、", "-", "`",
-    "\n", "\n\n", "。", ". ", ":", "来源：", "\nReferences\n", "[1]: https://a.example/x\n", "https://a.example/x",
-    "terms.pdf", "The fee is 90 euros", "年费为90欧元", "，", "<cite>", "</cite>", "##0$$", "^", " ",
-    "- ",    "\ue200cite\ue202turn0search0\ue201", "資料１", "é", "“", "”",
+    *"[]()）1,、-`。:^，é“”",
+    "[1]", "【2†source】", "(Source 3)", "根据片段2", "①", "\n", "\n\n", ". ", "来源：", "- ", " ",
+    "\nReferences\n", "[1]: https://a.example/x\n", "https://a.example/x", "terms.pdf", "<cite>",
+    "</cite>", "##0$$", "The fee is 90 euros", "年费为90欧元", "資料１",
+    "\ue200cite\ue202turn0search0\ue201",
 )  # fmt: skip
 
 
 @given(st.lists(st.sampled_from(_PIECES), max_size=40).map("".join))
 def test_any_answer_is_read_and_places_stay_inside_it(answer: str) -> None:
-    found = attribute(answer, lambda: [Source(None, ("terms.pdf",))] * 3)
+    attribution = attribute(answer, lambda: [Source(None, ("terms.pdf",))] * 3)
 
     assert len(without_citations(answer)) == len(answer)
-    if found is not None:
-        assert all(0 <= one.start < one.end <= len(answer) for one in found.citations)
-        assert all(place < 3 for one in found.citations for place in one.passages)
-        numbers = {number for one in found.statements for number in one.citations}
-        assert numbers <= set(range(len(found.citations)))
+    if attribution is not None:
+        assert all(0 <= one.start < one.end <= len(answer) for one in attribution.citations)
+        assert all(place < 3 for one in attribution.citations for place in one.passages)
+        numbers = {number for one in attribution.statements for number in one.citations}
+        assert numbers <= set(range(len(attribution.citations)))
 
 
 @pytest.mark.parametrize(

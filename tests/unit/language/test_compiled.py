@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rag_monitor.language import normalise, sentences
 from rag_monitor.language.compiled import COMPILED, INTERFACE, Compiled, compiled_module
 from rag_monitor.language.hints import PlainHints
-from rag_monitor.language.places import _plain_holds_digit
+from rag_monitor.language.match_positions import _plain_holds_digit
 
 SIGNS = (
     "ab xyzAGH.!?;…。！？；\n\t 1239)(*•-#>①一二、（）」”’'\"]»é²½ﬁΣσς漢臺İ"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rag_monitor.domain.rollup import LATENCY_METRICS
-from rag_monitor.metrics.names import METRIC_NAMES, told
+from rag_monitor.metrics.names import METRIC_NAMES, with_display_names
 from rag_monitor.metrics.rag import METRICS
 from tests.unit.i18n.extraction import catalogue
 
@@ -27,7 +27,7 @@ def test_every_metric_that_a_rule_can_watch_has_a_name_in_both_languages() -> No
     ],
 )
 def test_a_chinese_sentence_says_both_names(sentence: str, spoken: str) -> None:
-    assert told(sentence, "zh") == spoken
+    assert with_display_names(sentence, "zh") == spoken
 
 
 @pytest.mark.parametrize(
@@ -38,16 +38,24 @@ def test_a_chinese_sentence_says_both_names(sentence: str, spoken: str) -> None:
     ],
 )
 def test_an_english_sentence_says_the_name_of_the_pages(sentence: str, spoken: str) -> None:
-    assert told(sentence, "en") == spoken
+    assert with_display_names(sentence, "en") == spoken
 
 
 def test_a_page_says_the_name_alone() -> None:
-    assert told("a 的 faithfulness 从 0.9", "zh", own_name=False) == "a 的忠实度从 0.9"
-    assert told("a 的 end_to_end_ms p95 为 9 s", "zh", own_name=False) == "a 的端到端 p95 为 9 s"
-    assert told("faithfulness of a fell", "en", own_name=False) == "Faithfulness of a fell"
+    assert (
+        with_display_names("a 的 faithfulness 从 0.9", "zh", own_name=False) == "a 的忠实度从 0.9"
+    )
+    assert (
+        with_display_names("a 的 end_to_end_ms p95 为 9 s", "zh", own_name=False)
+        == "a 的端到端 p95 为 9 s"
+    )
+    assert (
+        with_display_names("faithfulness of a fell", "en", own_name=False)
+        == "Faithfulness of a fell"
+    )
 
 
 @pytest.mark.parametrize("app", ["faithfulness-test", "my_faithfulness", "x.faithfulness", "a/b"])
 def test_an_application_keeps_its_name(app: str) -> None:
-    assert told(f"{app} 在 1 小时内", "zh") == f"{app} 在 1 小时内"
-    assert told(f"{app} sent 3 traces", "en") == f"{app} sent 3 traces"
+    assert with_display_names(f"{app} 在 1 小时内", "zh") == f"{app} 在 1 小时内"
+    assert with_display_names(f"{app} sent 3 traces", "en") == f"{app} sent 3 traces"

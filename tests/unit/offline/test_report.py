@@ -15,6 +15,7 @@ from rich.console import Console
 
 from rag_monitor.domain.judgement import Aspect, Judgement, JudgeRequest, Verdict
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.i18n import Message
 from rag_monitor.metrics.targets import load_profile
 from rag_monitor.offline.file_run import FileEvaluation
 from rag_monitor.offline.report.files import check_report, write_report
@@ -158,7 +159,7 @@ def test_names_and_units_are_translated_within_a_name() -> None:
 
     assert words.metric("rouge_l") == "ROUGE-L"
     assert words.metric("rouge_l_characters_recall") == "ROUGE-L 召回率（字）"
-    assert words.metric("first_byte_ms_p90") == "首字节 p90（毫秒）"
+    assert words.metric("first_byte_ms_p90") == "首字时延 p90（毫秒）"
     assert words.metric("my_own_metric") == "my_own_metric"
 
 
@@ -215,3 +216,32 @@ def test_a_report_without_rows_still_renders(tmp_path: Path) -> None:
 
     assert "empty.jsonl" in render_html(empty)
     assert "empty.jsonl" in render_markdown(empty, "zh")
+
+
+def at_row(number: int, reason: str) -> Message:
+    return Message("row {number}: {reason}", number=number, reason=reason)
+
+
+def of(name: str, reason: str) -> Message:
+    return Message("{name}: {reason}", name=name, reason=reason)
+
+
+@pytest.mark.parametrize(
+    ("error", "chinese"),
+    [
+        (of("r7", at_row(8, Message("not a JSON object"))), "r7：第 8 行数据：不是 JSON 对象"),
+        (
+            at_row(8, Message("the JSON is nested too deeply; flatten it")),
+            "第 8 行数据：JSON 嵌套过深；请减少层次",
+        ),
+        (
+            of("r7", Message("{one}; {other}", one="judge_timeout", other="judge_refused")),
+            "r7：评审模型超时；评审模型的服务器拒绝访问",
+        ),
+        (of("r7", "odd: thing"), "r7：odd: thing"),
+        ("from a file of yesterday", "from a file of yesterday"),
+    ],
+)
+def test_why_a_row_failed_is_told_in_the_language_of_the_report(error: str, chinese: str) -> None:
+    assert Words("zh").error(error) == chinese
+    assert Words("en").error(error) == error

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.i18n import translate
 from rag_monitor.offline.encodings import looks_like
-from rag_monitor.offline.problems import problem
 from rag_monitor.offline.rows import BadRow, Row, count_rows, read_rows
 
 ROWS: list[dict[str, Any]] = [
@@ -151,7 +151,7 @@ def test_a_table_of_which_one_row_is_foreign_is_refused_with_the_encodings_name(
     with pytest.raises(ConfigurationError, match=r"iconv -f GB18030 -t UTF-8 a\.csv") as caught:
         list(read_rows(path))
 
-    assert "看起来是 GB18030" in problem(str(caught.value), "zh")
+    assert "看起来是 GB18030" in translate(caught.value, "zh")
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
@@ -418,7 +418,7 @@ def test_what_only_looks_like_a_list_of_python_is_told(tmp_path: Path, cell: str
 
     assert isinstance(row, BadRow)
     assert "`contexts` looks like a list of Python or NumPy" in row.reason
-    assert "请把该列写成 JSON" in problem(row.reason, "zh")
+    assert "请把该列写成 JSON" in translate(row.reason, "zh")
 
 
 def test_a_reference_in_brackets_stays_a_text_where_it_is_none(tmp_path: Path) -> None:
@@ -459,7 +459,7 @@ def test_a_quotation_mark_that_is_never_closed_takes_no_rows_in_silence(
     assert first.fields["answer"] == "a\nb"
     assert isinstance(second, BadRow)
     assert second.reason.startswith("a quotation mark opens here and is never closed")
-    assert "引号没有闭合" in problem(f"row 2: {second.reason}", "zh")
+    assert "引号没有闭合" in translate(second.reason, "zh")
 
 
 @pytest.mark.parametrize("ending", ["\n", "", "\n\n", "\r\n"])

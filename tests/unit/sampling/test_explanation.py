@@ -6,9 +6,8 @@ import pytest
 
 from rag_monitor.domain.decision import PEOPLE, SamplingDecision, SamplingReason
 from rag_monitor.i18n import translate
-from rag_monitor.sampling.explanation import explain
 from rag_monitor.sampling.options import SamplingOptions
-from rag_monitor.sampling.sampler import Sampler
+from rag_monitor.sampling.sampler import Sampler, explain
 from rag_monitor.testing import make_trace
 
 

@@ -10,7 +10,7 @@ from rag_monitor.domain.decision import SamplingReason
 from rag_monitor.domain.ports import BudgetState
 from rag_monitor.domain.trace import Retrieval, Trace, TraceStatus, derive_trace_id
 from rag_monitor.errors import ConfigurationError
-from rag_monitor.sampling.draw import drawn, hash_unit
+from rag_monitor.sampling.hash_sampling import hash_unit, is_sampled
 from rag_monitor.sampling.options import SamplingOptions
 from rag_monitor.sampling.policy import SamplingState
 from rag_monitor.sampling.sampler import Sampler
@@ -29,8 +29,8 @@ def test_the_draw_is_the_published_function() -> None:
 
 
 def test_a_probability_of_one_always_draws_and_of_nothing_never() -> None:
-    assert all(drawn("s", t.trace_id, 1.0) for t in traces(200))
-    assert not any(drawn("s", t.trace_id, 0.0) for t in traces(200))
+    assert all(is_sampled("s", t.trace_id, 1.0) for t in traces(200))
+    assert not any(is_sampled("s", t.trace_id, 0.0) for t in traces(200))
 
 
 def test_about_the_wanted_share_is_drawn_and_always_the_same() -> None:
@@ -61,7 +61,7 @@ def test_the_embedded_judge_sees_everything(judge: str) -> None:
 
 @pytest.mark.parametrize("cheap", [None, {"answer_supported": 0.5}, {"answer_supported": 0.999}])
 def test_a_full_rate_means_always(cheap: dict[str, float] | None) -> None:
-    decision = Sampler(SamplingOptions(rate=1.0)).decide(TRACE, BIG, cheap=cheap)
+    decision = Sampler(SamplingOptions(rate=1.0)).decide(TRACE, BIG, baseline_scores=cheap)
 
     assert (decision.included, decision.probability) == (True, 1.0)
     assert decision.reason is SamplingReason.ALWAYS
@@ -78,8 +78,8 @@ def test_the_base_rate_is_stored_with_its_design() -> None:
 def test_an_unsure_cheap_score_is_judged_more_often_and_a_sure_one_down_to_the_floor() -> None:
     sampler = Sampler(SamplingOptions(rate=0.1))
 
-    unsure = sampler.decide(TRACE, BIG, cheap={"faithfulness": 0.5})
-    sure = sampler.decide(TRACE, BIG, cheap={"faithfulness": 1.0})
+    unsure = sampler.decide(TRACE, BIG, baseline_scores={"faithfulness": 0.5})
+    sure = sampler.decide(TRACE, BIG, baseline_scores={"faithfulness": 1.0})
 
     assert unsure.probability > 0.1
     assert unsure.reason is SamplingReason.UNCERTAIN
@@ -90,8 +90,12 @@ def test_an_unsure_cheap_score_is_judged_more_often_and_a_sure_one_down_to_the_f
 def test_answer_supported_is_the_preferred_cheap_score() -> None:
     sampler = Sampler()
 
-    both = sampler.decide(TRACE, BIG, cheap={"faithfulness": 0.5, "answer_supported": 1.0})
-    other = sampler.decide(TRACE, BIG, cheap={"context_relevance": 1.0, "answer_relevance": 0.0})
+    both = sampler.decide(
+        TRACE, BIG, baseline_scores={"faithfulness": 0.5, "answer_supported": 1.0}
+    )
+    other = sampler.decide(
+        TRACE, BIG, baseline_scores={"context_relevance": 1.0, "answer_relevance": 0.0}
+    )
 
     assert both.probability == pytest.approx(sampler.pi_min)
     assert other.reason is SamplingReason.UNCERTAIN
@@ -102,8 +106,8 @@ def test_the_previous_windows_uncertainty_keeps_the_mean_rate() -> None:
     eager = Sampler(options, SamplingState(mean_uncertainty={"test-app": 0.1}))
     calm = Sampler(options, SamplingState(mean_uncertainty={"test-app": 0.5}))
 
-    assert calm.decide(TRACE, BIG, cheap={"faithfulness": 0.5}).probability == 0.1
-    assert eager.decide(TRACE, BIG, cheap={"faithfulness": 0.5}).probability == 0.34
+    assert calm.decide(TRACE, BIG, baseline_scores={"faithfulness": 0.5}).probability == 0.1
+    assert eager.decide(TRACE, BIG, baseline_scores={"faithfulness": 0.5}).probability == 0.34
 
 
 def test_a_failed_trace_and_a_new_release_are_looked_at_closely() -> None:
@@ -173,7 +177,9 @@ def test_no_probability_falls_below_the_floor() -> None:
     for rate in (0.001, 0.013, 0.05, 0.333, 1.0):
         sampler = Sampler(SamplingOptions(rate=rate), spent)
         for f in (0.0, 0.001, 0.3, 0.5, 1.0):
-            assert sampler.decide(TRACE, BIG, cheap={"x": f}).probability >= sampler.pi_min
+            assert (
+                sampler.decide(TRACE, BIG, baseline_scores={"x": f}).probability >= sampler.pi_min
+            )
 
 
 def test_a_new_state_takes_over_at_the_boundary() -> None:

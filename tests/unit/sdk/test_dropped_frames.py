@@ -7,7 +7,7 @@ import gc
 from collections.abc import AsyncIterator
 
 import rag_monitor as rm
-from rag_monitor.sdk import frames
+from rag_monitor.sdk import frame_scopes
 from rag_monitor.testing import InMemoryExporter
 
 
@@ -29,12 +29,12 @@ def test_a_stream_that_outlived_its_loop_is_an_abandoned_trace_and_leaves_nothin
     loop = asyncio.new_event_loop()
     pieces = loop.run_until_complete(begun("q"))
     loop.close()  # without `shutdown_asyncgens`: nobody closes the generator any more
-    assert len(frames._OPEN) == 1
+    assert len(frame_scopes._OPEN) == 1
 
     del pieces
     gc.collect()
 
-    assert frames._OPEN == {}
+    assert frame_scopes._OPEN == {}
     assert [(r["question"], r["status"]) for r in captured.records] == [("q", "abandoned")]
 
 

@@ -165,7 +165,7 @@ def test_locks_that_were_patched_after_configure_are_used(monkeypatch: pytest.Mo
 
     recorder = sdk_client.active()
     assert recorder is not None
-    assert any(lock is recorder._sender._bell._silent for lock in made)
+    assert any(lock is recorder._sender._wake_event._unset for lock in made)
 
 
 def test_waiting_never_raises_into_the_host(

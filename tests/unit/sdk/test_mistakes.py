@@ -11,9 +11,9 @@ import pytest
 
 import rag_monitor as rm
 from rag_monitor.sdk import sender as sdk_sender
-from rag_monitor.sdk.envelope import Envelope
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.spool import Spool
+from rag_monitor.sdk.wire import Envelope
 from tests.otlp_sink import _records
 from tests.unit.sdk.conftest import BadServer
 
@@ -23,7 +23,7 @@ Wrap = Callable[[Envelope, list[bytes], Mapping[str, int]], bytes]
 
 
 @pytest.fixture(autouse=True)
-def _absorbing(_strict: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def _never_raise(_strict: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """As in production: internal errors are counted, not raised."""
     monkeypatch.delenv("RAG_MONITOR_STRICT")
     GUARD.strict = False

@@ -14,7 +14,7 @@ from rag_monitor.testing import InMemoryExporter
 
 @pytest.fixture(autouse=True)
 def _first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(OUTSIDE, "_told", False)
+    monkeypatch.setattr(OUTSIDE, "_warned", False)
     monkeypatch.setattr(OUTSIDE, "steps", 0)
 
 

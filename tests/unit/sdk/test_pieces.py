@@ -17,7 +17,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 import rag_monitor as rm
-from rag_monitor.sdk import frames
+from rag_monitor.sdk import frame_scopes
 from rag_monitor.sdk.events import EventTrace
 from rag_monitor.testing import InMemoryExporter
 
@@ -72,7 +72,7 @@ def test_steps_of_later_pieces_belong_to_the_trace(captured: InMemoryExporter) -
         ("plugin", "nested"),
         ("workflow", "third"),
     ]
-    assert not frames._OPEN
+    assert not frame_scopes._OPEN
     assert not rm.current()
 
 
@@ -140,7 +140,7 @@ def test_what_stands_beside_the_generator_has_no_trace(captured: InMemoryExporte
 
     (record,) = captured.records
     assert (record["status"], kinds(record)) == ("abandoned", [("knowledge_base", "first")])
-    assert not frames._OPEN
+    assert not frame_scopes._OPEN
 
 
 def test_one_that_is_collected_is_forgotten(captured: InMemoryExporter) -> None:
@@ -148,13 +148,13 @@ def test_one_that_is_collected_is_forgotten(captured: InMemoryExporter) -> None:
     gc.collect()
 
     assert captured.records[0]["status"] == "abandoned"
-    assert not frames._OPEN
+    assert not frame_scopes._OPEN
 
 
 def test_those_never_left_do_not_fill_the_memory(
     captured: InMemoryExporter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(frames, "_MOST_OPEN", 1)
+    monkeypatch.setattr(frame_scopes, "_MOST_OPEN", 1)
 
     @contextmanager
     def ours(name: str) -> Iterator[None]:
@@ -163,4 +163,4 @@ def test_those_never_left_do_not_fill_the_memory(
 
     for name in ("a", "b"):
         copy_context().run(ours(name).__enter__)
-        assert len(frames._OPEN) <= 1
+        assert len(frame_scopes._OPEN) <= 1

@@ -9,7 +9,7 @@ import pytest
 from fastapi import FastAPI
 
 from rag_monitor.server.app import create_app
-from rag_monitor.server.context import Services
+from rag_monitor.server.services import Services
 from tests.unit.server.fakes import make_services
 
 Connect = Callable[..., httpx.AsyncClient]

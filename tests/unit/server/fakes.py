@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import gzip
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 
 from rag_monitor.alerting.replay import Replay
-from rag_monitor.config import HttpOptions, Settings
+from rag_monitor.config import Settings
+from rag_monitor.config.options import HttpOptions
 from rag_monitor.domain.alert import (
     Alert,
     AlertRule,
@@ -25,6 +27,7 @@ from rag_monitor.domain.stored import (
     Backlog,
     ErasureReport,
     LabelledScore,
+    ParkedTask,
     ReleaseStart,
     SearchIn,
     StoredTrace,
@@ -36,8 +39,8 @@ from rag_monitor.domain.trace import Trace
 from rag_monitor.domain.window import Window
 from rag_monitor.errors import MalformedPayload, NotFound, RuleError
 from rag_monitor.server.backfill import BackfillPreview, BackfillRequest
-from rag_monitor.server.context import JudgeInfo, Services
 from rag_monitor.server.readiness import HealthReport
+from rag_monitor.server.services import JudgeInfo, Services
 from rag_monitor.testing import EPOCH, ManualClock
 from tests.unit.server.fake_estimates import FakeEstimates
 from tests.unit.server.fake_keys import FakeAudit, FakeKeys
@@ -263,7 +266,7 @@ class FakeLabelQueue:
             for s, (reason, low, high) in zip(
                 stored,
                 [
-                    (LabelReason.DRAWN, None, None),
+                    (LabelReason.SAMPLED, None, None),
                     (LabelReason.DISAGREE, 0.2, 0.9),
                     (LabelReason.UNSURE, 0.48, 0.48),
                 ],
@@ -340,8 +343,23 @@ class FakeSilences:
 
 
 class FakeTasks:
+    def __init__(self) -> None:
+        self.given_up: list[ParkedTask] = []
+
     def backlog(self, now: datetime) -> Backlog:
-        return Backlog(waiting=7, oldest_age_s=2.4)
+        return Backlog(waiting=7, oldest_age_s=2.4, parked=len(self.given_up))
+
+    def parked(self, limit: int, project: str | None = None) -> list[ParkedTask]:
+        return [one for one in self.given_up if project in {None, one.project}][:limit]
+
+    def unpark(self, project: str, now: datetime, trace_ids: Collection[str] | None = None) -> int:
+        chosen = [
+            one
+            for one in self.parked(len(self.given_up), project)
+            if trace_ids is None or one.trace_id in trace_ids
+        ]
+        self.given_up = [one for one in self.given_up if one not in chosen]
+        return len(chosen)
 
 
 class FakeBackfill:
@@ -365,12 +383,12 @@ def replay_nothing(rule: AlertRule, since: datetime, until: datetime) -> Replay:
     return Replay(since=since, until=until, every=timedelta(minutes=5), apps={})
 
 
-def fake_metrics(project: str | None, open_metrics: bool) -> tuple[bytes, str]:
+def fake_metrics(
+    project: str | None, open_metrics: bool, compressed: bool = False
+) -> tuple[bytes, str]:
     kind = "application/openmetrics-text" if open_metrics else "text/plain; version=0.0.4"
-    return (
-        b"# HELP rag_monitor_score x\n# TYPE rag_monitor_score gauge\n",
-        f"{kind}; charset=utf-8",
-    )
+    text = b"# HELP rag_monitor_score x\n# TYPE rag_monitor_score gauge\n"
+    return gzip.compress(text) if compressed else text, f"{kind}; charset=utf-8"
 
 
 def make_services(

@@ -10,7 +10,7 @@ import gzip
 import httpx
 import pytest
 
-from rag_monitor.server.context import Services
+from rag_monitor.server.services import Services
 
 JSON = {"content-type": "application/json"}
 FORM = {"content-type": "application/x-www-form-urlencoded"}

@@ -10,10 +10,10 @@ from datetime import timedelta
 import httpx
 import pytest
 
-from rag_monitor.alerting.notes import note_text
+from rag_monitor.alerting.conditions.wording import note_text
 from rag_monitor.domain.alert import AlertRule, AlertState, Finding, RuleKind, Silence
 from rag_monitor.domain.stored import KeyScope
-from rag_monitor.server.context import Services
+from rag_monitor.server.services import Services
 from rag_monitor.server.ui.rule_form import parameters
 from rag_monitor.testing import EPOCH
 from tests.unit.server.conftest import open_client

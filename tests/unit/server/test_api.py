@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from rag_monitor.domain.alert import AlertRule, RuleKind
-from rag_monitor.server.context import Services
 from rag_monitor.server.readiness import HealthReport
+from rag_monitor.server.services import Services
 from tests.unit.server.conftest import open_client
 
 

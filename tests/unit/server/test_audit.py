@@ -9,7 +9,7 @@ from rag_monitor.domain.stored import KeyScope
 from rag_monitor.errors import StoreUnavailable
 from rag_monitor.server.app import create_app
 from rag_monitor.server.auth import Gate
-from rag_monitor.server.context import Services
+from rag_monitor.server.services import Services
 from tests.unit.server.conftest import open_client
 
 ADMIN = {"x-api-key": "master-key"}

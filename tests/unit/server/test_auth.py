@@ -10,9 +10,9 @@ from starlette.requests import Request
 
 from rag_monitor.domain.stored import KeyScope
 from rag_monitor.server.auth import Gate, Principal
-from rag_monitor.server.context import Services
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.rates import FailureLimit, KeyLimit
+from rag_monitor.server.services import Services
 from tests.unit.server.conftest import open_client
 
 OTLP = {"content-type": "application/x-protobuf"}

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from rag_monitor.server.app import create_app
-from rag_monitor.server.context import Services
+from rag_monitor.server.services import Services
 from rag_monitor.server.validation import OnceRoute
 from tests.unit.server.fakes import make_services
 

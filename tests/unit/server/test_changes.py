@@ -14,8 +14,8 @@ from rag_monitor.aggregation.comparison import compare
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.window import Estimate, Series, Window
-from rag_monitor.server.context import Services
 from rag_monitor.server.quality import SHOWN_METRICS
+from rag_monitor.server.services import Services
 from rag_monitor.server.ui import changes
 from rag_monitor.server.ui.changes import Changed
 from rag_monitor.statistics.wilson import wilson_interval

@@ -10,14 +10,14 @@ import sys
 
 import pytest
 
-from rag_monitor.server import descriptors
-from rag_monitor.server.descriptors import connections_within, raise_limit
+from rag_monitor.server import process
+from rag_monitor.server.process import connections_within, raise_limit
 from rag_monitor.server.protocol import MAX_CONNECTIONS, BoundedProtocol
 from tests.unit.server.test_protocol import GET, serving, talk
 
 _SCRIPT = """
 import resource, sys
-from rag_monitor.server.descriptors import connections_within, raise_limit
+from rag_monitor.server.process import connections_within, raise_limit
 resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[1]), int(sys.argv[2])))
 files = raise_limit()
 print(files, resource.getrlimit(resource.RLIMIT_NOFILE)[0], connections_within(files))
@@ -60,8 +60,8 @@ def test_a_sandbox_that_forbids_more_is_told_and_taken_as_it_is(
     def forbid(*_: object) -> None:
         raise ValueError("not allowed to raise maximum limit")
 
-    monkeypatch.setattr(descriptors.resource, "getrlimit", lambda _: (100, 9_000))
-    monkeypatch.setattr(descriptors.resource, "setrlimit", forbid)
+    monkeypatch.setattr(process.resource, "getrlimit", lambda _: (100, 9_000))
+    monkeypatch.setattr(process.resource, "setrlimit", forbid)
     assert raise_limit() == 100
     assert "only 100 files" in caplog.text
 

@@ -12,19 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rag_monitor.charts.durations import milliseconds
+from rag_monitor.charts.interval import interval_bar
+from rag_monitor.charts.line import LARGE, ReleaseMark, TimeAxis, trend
+from rag_monitor.charts.timeline import phases_of, timeline
 from rag_monitor.domain.judgement import Aspect, JudgeIdentity, Verdict
 from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.trace import Timings
 from rag_monitor.domain.window import Estimate, Series, Window
-from rag_monitor.server.ui.charts import (
-    interval_bar,
-    milliseconds,
-    phases_of,
-    timeline,
-)
-from rag_monitor.server.ui.highlight import answer_pieces, passage_views, support_verdicts
 from rag_monitor.server.ui.overview import judge_marks
-from rag_monitor.server.ui.trend import LARGE, ReleaseMark, TimeAxis, trend
+from rag_monitor.server.ui.pages import answer_pieces, passage_views, support_verdicts
 from rag_monitor.testing import EPOCH, make_trace
 
 YS = re.compile(r",(-?[\d.]+)")

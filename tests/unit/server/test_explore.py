@@ -12,7 +12,7 @@ import pytest
 
 from rag_monitor.alerting.replay import AppReplay, Episode, Replay
 from rag_monitor.domain.alert import AlertRule, Finding
-from rag_monitor.server.context import Services
+from rag_monitor.server.services import Services
 from rag_monitor.testing import EPOCH, make_trace
 from tests.unit.server.conftest import open_client
 from tests.unit.server.fakes import make_services
@@ -155,7 +155,7 @@ async def test_machine_words_are_spoken_in_both_languages(services: Services) ->
         chinese = (await client.get(f"/traces/{trace_id}?lang=zh")).text
         alerts = (await client.get("/alerts?lang=zh")).text
 
-    assert "数字与段落不符" in chinese
+    assert "数字与片段不符" in chinese
     assert "评审超时：评审模型在 30.0 秒内没有应答" in chinese
     assert "number_mismatch" not in chinese
     assert "忠实度下降" in alerts

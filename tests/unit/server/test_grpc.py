@@ -33,8 +33,8 @@ from rag_monitor.errors import (  # noqa: E402
 )
 from rag_monitor.ingest.receiver import Receiver  # noqa: E402
 from rag_monitor.server.app import create_app  # noqa: E402
-from rag_monitor.server.context import Services  # noqa: E402
 from rag_monitor.server.grpc_otlp import GrpcOtlp  # noqa: E402
+from rag_monitor.server.services import Services  # noqa: E402
 from tests.unit.server.fakes import make_services  # noqa: E402
 
 TRACES = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"

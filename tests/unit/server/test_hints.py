@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from rag_monitor.server.context import Services
+from rag_monitor.server.services import Services
 from tests.unit.server.conftest import open_client
 from tests.unit.server.fakes import make_services
 from tests.unit.server.story import JUDGE

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from rag_monitor.domain.stored import KeyScope
-from rag_monitor.server.context import Services
+from rag_monitor.server.services import Services
 from tests.unit.server.conftest import open_client
 from tests.unit.server.test_pages import HTML, token_of
 

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from rag_monitor.domain.feedback import Feedback
-from rag_monitor.server.context import Services
+from rag_monitor.server.services import Services
 from rag_monitor.server.validation import METRIC_NAMES
 from rag_monitor.testing import EPOCH
 

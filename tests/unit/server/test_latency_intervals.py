@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rag_monitor.server.context import Services
-from rag_monitor.server.ui.charts import latency_interval
+from rag_monitor.charts.durations import latency_interval
+from rag_monitor.server.services import Services
 from tests.unit.server.conftest import open_client
 from tests.unit.server.test_pages import HTML
 

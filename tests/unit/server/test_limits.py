@@ -11,8 +11,8 @@ import pytest
 
 from rag_monitor.config import Settings
 from rag_monitor.errors import ConfigurationError, SchemaMismatch, StoreFull, StoreUnavailable
-from rag_monitor.server.context import Services
 from rag_monitor.server.csrf import answered_hosts, check_reach
+from rag_monitor.server.services import Services
 from tests.unit.server.conftest import open_client
 from tests.unit.server.fakes import make_services
 

@@ -9,7 +9,7 @@ from datetime import datetime
 
 import pytest
 
-from rag_monitor.server.logs import JsonLines, TextLines
+from rag_monitor.server.process import JsonLines, TextLines
 
 HOSTILE = "a\n2026-01-01T00:00:00.000Z ERROR forged: line\x1b[2J\r\u2028\u202e 中文"
 

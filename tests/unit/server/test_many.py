@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from rag_monitor.domain.alert import AlertState
-from rag_monitor.server.context import Services
+from rag_monitor.server.services import Services
 from rag_monitor.testing import EPOCH, make_trace
 from tests.unit.server.conftest import open_client
 from tests.unit.server.fakes import make_services

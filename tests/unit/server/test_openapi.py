@@ -12,7 +12,7 @@ from jsonschema.exceptions import ValidationError as SchemaMismatch
 from rag_monitor.domain.hit import Hit, HitKind
 from rag_monitor.domain.trace import Expected
 from rag_monitor.errors import MalformedPayload
-from rag_monitor.ingest.known_names import FIELDS, unknown_fields
+from rag_monitor.ingest.schema_fields import FIELDS, unknown_fields
 from rag_monitor.ingest.trace_encoding import encode_trace
 from rag_monitor.ingest.trace_json import decode_trace
 from rag_monitor.server.schemas.trace_json import TRACE_JSON
@@ -41,6 +41,8 @@ OPERATIONS = {
     ("post", "/api/v1/silences"),
     ("delete", "/api/v1/silences/{silence_id}"),
     ("post", "/api/v1/evaluations"),
+    ("get", "/api/v1/tasks/parked"),
+    ("post", "/api/v1/tasks/retry"),
     ("get", "/api/v1/keys"),
     ("post", "/api/v1/keys"),
     ("delete", "/api/v1/keys/{key_id}"),

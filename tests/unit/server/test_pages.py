@@ -14,7 +14,7 @@ from rag_monitor.domain.hit import Hit, HitKind
 from rag_monitor.domain.judgement import Aspect, Verdict
 from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.errors import StoreUnavailable
-from rag_monitor.server.context import Services
+from rag_monitor.server.services import Services
 from rag_monitor.server.ui import catalog
 from rag_monitor.server.ui.label_page import REASONS
 from rag_monitor.server.ui.saved_views import SHIPPED

@@ -11,7 +11,7 @@ import pytest
 
 from rag_monitor.domain.stored import JudgeSpending
 from rag_monitor.domain.window import Window
-from rag_monitor.server.context import Services
+from rag_monitor.server.services import Services
 from rag_monitor.server.ui.period import Period, period_of
 from rag_monitor.testing import EPOCH
 from tests.unit.server.conftest import open_client

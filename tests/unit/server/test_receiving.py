@@ -7,7 +7,7 @@ import pytest
 
 from rag_monitor.errors import NotIngesting, QueueFull, StoreUnavailable
 from rag_monitor.ingest.replies import RowError
-from rag_monitor.server.context import Services
+from rag_monitor.server.services import Services
 from tests.unit.server.fakes import JsonReply
 
 

@@ -12,8 +12,8 @@ from rag_monitor.alerting.rules import check_rule
 from rag_monitor.domain.alert import AlertRule, RuleKind
 from rag_monitor.errors import RuleError
 from rag_monitor.i18n import Message, translate
-from rag_monitor.server.context import Services
-from rag_monitor.server.ui.rule_problems import LABELS, rule_problem
+from rag_monitor.server.services import Services
+from rag_monitor.server.ui.rule_form import LABELS, rule_problem
 from tests.unit.server.conftest import open_client
 from tests.unit.server.fakes import make_services
 from tests.unit.server.test_pages import HTML, token_of

@@ -15,10 +15,11 @@ pytest.importorskip("joserfc", reason="rag-monitor[oidc] is not installed")
 
 from joserfc import jwk
 
-from rag_monitor.config import OidcOptions, load_settings
+from rag_monitor.config import load_settings
+from rag_monitor.config.options import OidcOptions
 from rag_monitor.errors import ConfigurationError
 from rag_monitor.server.app import create_app
-from rag_monitor.server.context import Services
+from rag_monitor.server.services import Services
 from tests.unit.server.fakes import make_services
 from tests.unit.server.identity_provider import IdentityProvider, identity_provider
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from rag_monitor.aggregation.people import corrects
+from rag_monitor.aggregation.label_eligibility import corrects_judge
 from rag_monitor.domain.decision import PEOPLE, SamplingDecision, SamplingReason
 from rag_monitor.domain.judgement import JudgeIdentity
 from rag_monitor.domain.score import Score, ScoreStatus
-from rag_monitor.server.context import Services
+from rag_monitor.server.services import Services
 from tests.unit.server.conftest import open_client
 from tests.unit.server.test_pages import HTML, token_of, trace_id_of
 
@@ -75,7 +75,7 @@ def test_beside_a_judge_that_samples_people_correct_that_one_only() -> None:
         identity = JudgeIdentity(name=judge, model="m", prompts="p")
         return Score(metric="faithfulness", status=ScoreStatus.SCORED, value=0.5, judge=identity)
 
-    assert corrects(score("packed"), drawn)
-    assert not corrects(score("embedded"), drawn)
-    assert corrects(score("embedded"), {PEOPLE, "embedded"})
-    assert not corrects(score("embedded"), {"embedded"})
+    assert corrects_judge(score("packed"), drawn)
+    assert not corrects_judge(score("embedded"), drawn)
+    assert corrects_judge(score("embedded"), {PEOPLE, "embedded"})
+    assert not corrects_judge(score("embedded"), {"embedded"})

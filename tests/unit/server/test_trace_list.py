@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import pytest
 
 from rag_monitor.domain.stored import AppSummary
-from rag_monitor.server.context import Services
-from rag_monitor.server.ui.asked import around
+from rag_monitor.server.services import Services
+from rag_monitor.server.ui.question_title import around
 from rag_monitor.testing import EPOCH, make_trace
 from tests.unit.server.conftest import open_client
 from tests.unit.server.fakes import make_services

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from rag_monitor.domain.stored import TracePage, TraceQuery
-from rag_monitor.server.context import Services
+from rag_monitor.server.services import Services
 from rag_monitor.testing import EPOCH
 
 

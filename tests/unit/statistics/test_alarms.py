@@ -9,8 +9,8 @@ import pytest
 
 from benchmarks.statistics_reference import e_bh
 from rag_monitor.statistics.burn import burn_gate, max_burn_rate
+from rag_monitor.statistics.comparison import benjamini_hochberg
 from rag_monitor.statistics.detectors import Detector, DetectorState, grid
-from rag_monitor.statistics.multiplicity import benjamini_hochberg
 
 P = (0.001, 0.008, 0.039, 0.041, 0.042, 0.06, 0.074, 0.205, 0.212, 0.216)
 

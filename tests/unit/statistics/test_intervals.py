@@ -15,9 +15,9 @@ from benchmarks.statistics_reference import (
 )
 from rag_monitor.statistics.comparison import mover_difference
 from rag_monitor.statistics.difference import DifferenceSums
-from rag_monitor.statistics.effective import effective_wilson
 from rag_monitor.statistics.moments import hajek_from_sums, mean_from_sums
 from rag_monitor.statistics.wilson import (
+    effective_wilson,
     wilson_interval,
     wilson_lower,
     z_one_sided,

@@ -7,8 +7,8 @@ import random
 import pytest
 
 from benchmarks.missing_verdicts import Draw, Tally, labels_of, simulate, sums_of
+from rag_monitor.statistics.difference import RatioSums
 from rag_monitor.statistics.moments import MeanEstimate, hajek_from_sums
-from rag_monitor.statistics.ratio_difference import RatioSums
 from tests.unit.statistics.direct_ratio import Seen, direct_corrected, direct_ratio
 
 SMALL = (
@@ -66,7 +66,7 @@ def test_the_estimate_is_the_one_computed_by_hand() -> None:
     # theta is 2 less lam times (2 * .3 + 4 * 0 + 2 * -.4), over 6.
     assert sums(SMALL).estimate(0.0).value == pytest.approx(2 / 6)
     assert sums(SMALL).estimate(1.0).value == pytest.approx((2 + 0.2) / 6)
-    assert sums(SMALL).cheap_mean == pytest.approx(0.6)
+    assert sums(SMALL).proxy_mean == pytest.approx(0.6)
     # Of the weight 8 that came back 6 is scored; the failed draw counts nowhere.
     assert sums(SMALL).answered == pytest.approx(8 / 6)
     # At lam 0: w = 2 * (1 - 1/3), 4 * (0 - 1/3), both 4/3; n/(n-1) = 2.
@@ -141,7 +141,7 @@ def test_the_correction_by_people_knows_how_it_moves_with_the_judge(lam: float) 
         MeanEstimate(judged.value, judged.se),
         given.r,
         lam=lam,
-        cheap_mean=given.cheap_mean,
+        proxy_mean=given.proxy_mean,
         answered=given.answered,
     )
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from benchmarks import statistics_reference as reference
-from rag_monitor.sampling.draw import hash_unit
-from rag_monitor.statistics import burn, calibration, detectors, effective, multiplicity, wilson
+from rag_monitor.sampling.hash_sampling import hash_unit
+from rag_monitor.statistics import burn, calibration, comparison, detectors, wilson
 
 Case = Mapping[str, Any]
 
@@ -83,7 +83,7 @@ def _ppi_effective(given: Case) -> Case:
 
 def _tuned_lam(f: list[float], y: list[float | None], pi: list[float], sampled: list[int]) -> float:
     """Unclipped, unlike `DifferenceSums.tuned_lam`."""
-    ratios = [drawn / p for drawn, p in zip(sampled, pi, strict=True)]
+    ratios = [is_sampled / p for is_sampled, p in zip(sampled, pi, strict=True)]
     a = [score * (ratio - 1.0) for score, ratio in zip(f, ratios, strict=True)]
     b = [(value or 0.0) * ratio for value, ratio in zip(y, ratios, strict=True)]
     return covariance(a, b) / variance(a)
@@ -105,7 +105,7 @@ def _difference_wilson(given: Case) -> Case:
     found = reference.difference_mean(
         given["f"], given["y"], given["pi"], given["sampled"], given["lam"]
     )
-    interval = effective.effective_wilson(
+    interval = wilson.effective_wilson(
         found.value, found.se, given["n_judged"], given["confidence"], tuple(given["n_eff_clip"])
     )
     return {
@@ -139,7 +139,7 @@ def _sampling_probabilities(given: Case) -> Case:
     return {"pi_min": found.pi_min, "c": found.c, "pi": list(found.pi)}
 
 
-def _adjusted(found: multiplicity.AdjustedP) -> Case:
+def _adjusted(found: comparison.AdjustedP) -> Case:
     return {"adjusted": list(found.adjusted), "rejected": list(found.rejected)}
 
 
@@ -178,8 +178,8 @@ def _weighted(given: Case) -> Case:
     detector = detectors.Detector(q=given["q"], bets=(given["lam"],))
     state = detector.start()
     values = []
-    for bad, pi, drawn in zip(given["bad"], given["pi"], given["sampled"], strict=True):
-        if drawn:
+    for bad, pi, is_sampled in zip(given["bad"], given["pi"], given["sampled"], strict=True):
+        if is_sampled:
             state = detector.observe(state, bad, pi=pi, pi_min=given["pi_min"])
         else:
             state = detector.skip(state)
@@ -207,7 +207,7 @@ SOLVERS: dict[str, Callable[[Case], Case]] = {
     "difference_effective_wilson": _difference_wilson,
     "three_level_mean": _three_level,
     "sampling_probabilities": _sampling_probabilities,
-    "benjamini_hochberg": lambda c: _adjusted(multiplicity.benjamini_hochberg(**c)),
+    "benjamini_hochberg": lambda c: _adjusted(comparison.benjamini_hochberg(**c)),
     "e_bh": _e_bh,
     "e_detector": _e_detector,
     "e_detector_mixture": _mixture,
@@ -243,7 +243,7 @@ def test_every_reference_vector_is_reproduced(reference_vectors: Path) -> None:
 
 
 def test_effective_counts_must_be_possible() -> None:
-    assert effective.effective_size(0.5, 0.0, 10) == 40
-    assert effective.effective_size(1.0, 0.0, 10) == 10
+    assert wilson.effective_size(0.5, 0.0, 10) == 40
+    assert wilson.effective_size(1.0, 0.0, 10) == 10
     with pytest.raises(ValueError, match="at least one judged"):
-        effective.effective_size(0.5, 0.1, 0)
+        wilson.effective_size(0.5, 0.1, 0)

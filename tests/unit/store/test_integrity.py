@@ -15,7 +15,7 @@ from rag_monitor.cli.application import app
 from rag_monitor.errors import StoreDamaged
 from rag_monitor.server.wiring import _health
 from rag_monitor.store import integrity
-from rag_monitor.store.integrity import look_through, was_left_open
+from rag_monitor.store.integrity import quick_check, was_left_open
 from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.outage import Outage
 from rag_monitor.store.store import Store
@@ -57,16 +57,16 @@ def leave_open(path: Path) -> None:
 
 
 def test_whole_and_damaged_files_are_told_apart(path: Path) -> None:
-    assert look_through(path) == []
+    assert quick_check(path) == []
     damage(path, f"{7:032x}")
-    assert look_through(path)
-    assert look_through(path, lambda: False) is None or path.stat().st_size < 10**6
+    assert quick_check(path)
+    assert quick_check(path, lambda: False) is None or path.stat().st_size < 10**6
 
 
 def test_a_file_that_is_none_is_damaged_and_not_an_accident(tmp_path: Path) -> None:
     path = tmp_path / "m.db"
     path.write_bytes(b"\xff" * 8192)
-    assert look_through(path) == ["file is not a database"]
+    assert quick_check(path) == ["file is not a database"]
 
 
 def test_a_stop_that_was_none_is_known_by_the_log_it_leaves(path: Path) -> None:

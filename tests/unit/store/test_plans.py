@@ -14,7 +14,7 @@ from sqlalchemy.dialects import sqlite
 from rag_monitor.domain.rollup import RollupQuery
 from rag_monitor.domain.stored import TraceQuery
 from rag_monitor.domain.window import Window
-from rag_monitor.store import forgotten, listing
+from rag_monitor.store import listing, purge_horizon
 from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.store import Store
 from rag_monitor.store.tables import LOW_SCORE, rollups
@@ -87,7 +87,9 @@ def test_only_the_minutes_that_are_added_up_anew_are_looked_at(tmp_path: Path) -
     minutes = [datetime(2026, 11, 20, 7, minute, tzinfo=UTC) for minute in range(20)]
     with Store.open(StoreOptions(url=f"sqlite:///{tmp_path / 'm.db'}", ballast_bytes=0)) as store:
         with store._database.read() as connection:
-            old = forgotten.replaceable(connection, "default", "bank", minutes, date(2026, 11, 1))
+            old = purge_horizon.replaceable(
+                connection, "default", "bank", minutes, date(2026, 11, 1)
+            )
         rows = select(rollups.c.count).where(old)
 
         def ask() -> None:

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from rag_monitor.cli.application import app
 from rag_monitor.domain.stored import TraceQuery
 from rag_monitor.errors import ConfigurationError
-from rag_monitor.store.integrity import look_through
+from rag_monitor.store.integrity import quick_check
 from rag_monitor.store.lockfile import FileLock
 from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.salvage import salvage
@@ -63,7 +63,7 @@ def test_rows_of_damaged_pages_are_lost_and_all_others_are_not(
     assert len(left) == spans.copied
     assert not {f"{number:032x}" for number in at} & set(left)
     assert 1 <= TRACES - spans.copied <= 4 * len(at), "four rows are on a page"
-    assert look_through(tmp_path / "new.db") == []
+    assert quick_check(tmp_path / "new.db") == []
 
 
 def test_a_table_that_is_lost_takes_no_other_with_it(source: Path, tmp_path: Path) -> None:

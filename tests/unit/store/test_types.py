@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy.dialects import postgresql, sqlite
 
-from rag_monitor.store.cursor import decode_cursor, encode_cursor
+from rag_monitor.store.page_cursor import decode_cursor, encode_cursor
 from rag_monitor.store.types import Moment, dump_json, storable, storable_name
 
 SQLITE, POSTGRESQL = sqlite.dialect(), postgresql.dialect()

@@ -38,9 +38,9 @@ def store(tmp_path: Path) -> Iterator[Store]:
 def test_words_alone_stand_in_when_judging_lags(tmp_path: Path, store: Store) -> None:
     plan = create_plan(settings(tmp_path, ""), store)
 
-    assert plan.every.identity.name == "embedded"
-    assert plan.lagging is not None
-    assert plan.lagging.identity.name == "embedded-lexical"
+    assert plan.baseline.identity.name == "embedded"
+    assert plan.fallback is not None
+    assert plan.fallback.identity.name == "embedded-lexical"
 
 
 async def test_the_stand_in_keeps_to_the_limits_of_the_judge_it_stands_in_for(
@@ -48,9 +48,9 @@ async def test_the_stand_in_keeps_to_the_limits_of_the_judge_it_stands_in_for(
 ) -> None:
     text = "[judges.embedded]\nmax_statements = 2\nthreshold = 0.25\nencoder_threads = 2\n"
     plan = create_plan(settings(tmp_path, text), store)
-    assert plan.lagging is not None
+    assert plan.fallback is not None
 
-    judgement = await plan.lagging.judge(DOUBTFUL)
+    judgement = await plan.fallback.judge(DOUBTFUL)
 
     assert judgement.threshold == 0.25
     assert len(judgement.of(Aspect.SUPPORT)) == 2
@@ -59,16 +59,16 @@ async def test_the_stand_in_keeps_to_the_limits_of_the_judge_it_stands_in_for(
 async def test_a_table_of_its_own_comes_first(tmp_path: Path, store: Store) -> None:
     text = "[judges.embedded]\nthreshold = 0.25\n[judges.embedded-lexical]\nthreshold = 0.5\n"
     plan = create_plan(settings(tmp_path, text), store)
-    assert plan.lagging is not None
+    assert plan.fallback is not None
 
-    assert (await plan.lagging.judge(DOUBTFUL)).threshold == 0.5
+    assert (await plan.fallback.judge(DOUBTFUL)).threshold == 0.5
 
 
 def test_who_chose_words_alone_has_no_stand_in(tmp_path: Path, store: Store) -> None:
     plan = create_plan(settings(tmp_path, 'judge = "embedded-lexical"\n'), store)
 
-    assert plan.every.identity.name == "embedded-lexical"
-    assert plan.lagging is None
+    assert plan.baseline.identity.name == "embedded-lexical"
+    assert plan.fallback is None
 
 
 def test_a_mistyped_table_stops_the_worker(tmp_path: Path, store: Store) -> None:

@@ -100,11 +100,11 @@ def test_the_first_release_of_an_app_is_not_a_new_one() -> None:
 def test_uncertainty_is_measured_against_what_is_usual_for_the_app() -> None:
     sampler, windows, _ = house()
     cheap = {"faithfulness": 0.5}
-    before = sampler.decide(make_trace(app="shop"), BIG, cheap=cheap).probability
+    before = sampler.decide(make_trace(app="shop"), BIG, baseline_scores=cheap).probability
     windows.refresh()
 
     # Half is what all traces of the shop score: nothing special, so the mean rate.
-    after = sampler.decide(make_trace(app="shop"), BIG, cheap=cheap).probability
+    after = sampler.decide(make_trace(app="shop"), BIG, baseline_scores=cheap).probability
 
     assert before > 0.05
     assert after == pytest.approx(0.5, rel=0.05)

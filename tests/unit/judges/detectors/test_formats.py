@@ -12,7 +12,7 @@ from jinja2 import Template
 from rag_monitor.errors import ConfigurationError
 from rag_monitor.judges.detectors.facts import Facts, read_facts, recognise
 from rag_monitor.judges.detectors.formats import Reads, format_of
-from rag_monitor.judges.detectors.guardian import guardian_layout
+from rag_monitor.judges.detectors.loading import guardian_layout
 from rag_monitor.judges.detectors.options import DetectorOptions, read_options
 from rag_monitor.judges.detectors.scores import score_of
 

@@ -19,8 +19,7 @@ from safetensors.torch import save_file
 from rag_monitor.domain.judgement import Aspect, JudgeRequest
 from rag_monitor.errors import ConfigurationError
 from rag_monitor.judges import registry
-from rag_monitor.judges.detectors.hhem import load_hhem
-from rag_monitor.judges.detectors.transformers_runner import WordRunner
+from rag_monitor.judges.detectors.transformers_runner import WordRunner, load_hhem
 from tests.unit.judges.detectors.tiny_detectors import folder_of, tokenizer
 from tests.unit.judges.requests import warranty
 
@@ -287,7 +286,7 @@ def guardian(path: Path, template: str, written: Sequence[str]) -> str:
 async def test_granite_guardian_reads_yes_as_not_grounded(template: str, tmp_path: Path) -> None:
     folder = Path(guardian(tmp_path / "granite-guardian", template, ()))
     fast = transformers.AutoTokenizer.from_pretrained(folder)
-    from rag_monitor.judges.detectors.guardian import guardian_layout
+    from rag_monitor.judges.detectors.loading import guardian_layout
     from rag_monitor.judges.detectors.options import DetectorOptions
     from rag_monitor.judges.detectors.texts import Texts
 

@@ -119,18 +119,18 @@ def test_right_swapped_and_invented_citations_are_told_apart(story: Story) -> No
 
 @pytest.mark.parametrize("story", STORIES, ids=[story.question for story in STORIES])
 def test_a_citation_that_the_others_make_needless_costs_precision_only(story: Story) -> None:
-    found = values_of(story.cites("[1][3]", "[2]"))
+    values = values_of(story.cites("[1][3]", "[2]"))
 
-    assert found["citation_recall"] == 1.0
-    assert found["citation_precision"] == pytest.approx(2 / 3)
+    assert values["citation_recall"] == 1.0
+    assert values["citation_precision"] == pytest.approx(2 / 3)
 
 
 @pytest.mark.parametrize("story", STORIES, ids=[story.question for story in STORIES])
 def test_a_statement_that_cites_nothing_costs_recall_only(story: Story) -> None:
-    found = values_of(story.cites("[1]", ""))
+    values = values_of(story.cites("[1]", ""))
 
-    assert found["citation_recall"] == 0.5
-    assert found["citation_precision"] == 1.0
+    assert values["citation_recall"] == 0.5
+    assert values["citation_precision"] == 1.0
 
 
 def test_citations_that_support_a_statement_only_together_all_count() -> None:
@@ -230,11 +230,11 @@ def test_the_citations_of_a_long_answer_are_checked_so_far_as_allowed() -> None:
     trace = make_trace(question=story.question, answer=answer, contexts=story.passages)
     strict = create({"max_citation_checks": 3})
 
-    found = strict.judge_one(build_request(trace, OF_CITATIONS))
+    judgement = strict.judge_one(build_request(trace, OF_CITATIONS))
 
-    assert len(found.of(Aspect.CITED_SUPPORT)) == 3
-    assert len(found.of(Aspect.CITATION)) == 3
-    recall, validity = score_trace(trace, found, ["citation_recall", "citation_validity"])
+    assert len(judgement.of(Aspect.CITED_SUPPORT)) == 3
+    assert len(judgement.of(Aspect.CITATION)) == 3
+    recall, validity = score_trace(trace, judgement, ["citation_recall", "citation_validity"])
     assert (recall.value, validity.value) == (1.0, 1.0)
 
 
@@ -244,7 +244,7 @@ def test_the_other_verdicts_do_not_depend_on_what_is_cited() -> None:
     def probabilities(*marks: str) -> list[tuple[Aspect, float]]:
         trace = story.cites(*marks)
         bare = replace(trace, answer=(trace.answer or "").replace(" .", "."))
-        found = judge().judge_one(build_request(bare, others))
-        return [(verdict.aspect, verdict.probability) for verdict in found.verdicts]
+        judgement = judge().judge_one(build_request(bare, others))
+        return [(verdict.aspect, verdict.probability) for verdict in judgement.verdicts]
 
     assert probabilities("[7]", "【1†source】") == probabilities("", "")

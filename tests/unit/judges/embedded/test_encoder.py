@@ -61,18 +61,18 @@ def support(judgement: Judgement) -> list[float]:
 def test_a_cross_encoder_reads_claim_and_evidence_together(tmp_path: Path) -> None:
     encoder = load_encoder(tiny_encoders.pairs(tmp_path), 1)
 
-    assert encoder.doubts([("red ferry", "ferry"), ("Ferry", "none")]) == [
+    assert encoder.logits([("red ferry", "ferry"), ("Ferry", "none")]) == [
         (-4.0, -4.0),
         (1.0, 1.0),
     ]
     assert encoder.sizes([("red ferry", "ferry")]) == [6]
-    assert encoder.doubts([]) == []
+    assert encoder.logits([]) == []
 
 
 def test_what_an_encoder_says_is_kept_within_limits(tmp_path: Path) -> None:
     encoder = load_encoder(tiny_encoders.pairs(tmp_path), 1)
 
-    assert encoder.doubts([("blue blue", ""), ("red red red", "")]) == [
+    assert encoder.logits([("blue blue", ""), ("red red red", "")]) == [
         (LIMIT, LIMIT),
         (-LIMIT, -LIMIT),
     ]
@@ -81,7 +81,7 @@ def test_what_an_encoder_says_is_kept_within_limits(tmp_path: Path) -> None:
 def test_an_nli_model_says_supported_against_everything_else(tmp_path: Path) -> None:
     encoder = load_encoder(tiny_encoders.classes(tmp_path), 1)
 
-    sure, unsure, against = encoder.doubts([("red", ""), ("none", ""), ("ferry", "")])
+    sure, unsure, against = encoder.logits([("red", ""), ("none", ""), ("ferry", "")])
     assert sure == pytest.approx((-6.0, -6.0), abs=0.01)
     assert unsure == pytest.approx((0.693, 0.693), abs=0.001)
     assert against == pytest.approx((2.0, 2.0), abs=0.4)
@@ -93,7 +93,7 @@ def test_a_named_class_is_told_as_contradiction_apart_from_missing_support(tmp_p
     other = next(place for place in range(3) if place != spec["entailment"])
     (folder / "encoder.json").write_text(json.dumps({**spec, "contradiction": other}))
 
-    [(contradicted, missing)] = load_encoder(folder, 1).doubts([("ferry", "")])
+    [(contradicted, missing)] = load_encoder(folder, 1).logits([("ferry", "")])
 
     together = math.log(math.exp(contradicted) + math.exp(missing))
     assert contradicted != missing
@@ -104,7 +104,7 @@ def test_a_named_class_is_told_as_contradiction_apart_from_missing_support(tmp_p
 def test_an_embedding_model_doubts_what_lies_far_apart(tmp_path: Path, pooling: str) -> None:
     encoder = load_encoder(tiny_encoders.texts(tmp_path, pooling), 1)
 
-    near, far = encoder.doubts([("red ferry", "red ferry"), ("red", "ferry")])
+    near, far = encoder.logits([("red ferry", "red ferry"), ("red", "ferry")])
     assert near == pytest.approx((-2.0, -2.0), abs=0.01)
     assert far > near or pooling == "cls"
 
@@ -114,7 +114,7 @@ def test_rows_of_unlike_lengths_give_what_single_rows_give(tmp_path: Path, threa
     encoder = load_encoder(tiny_encoders.pairs(tmp_path), threads)
     many = [("ferry " * n, "red" if n % 2 else "none") for n in range(1, 150)]
 
-    assert encoder.doubts(many) == [encoder.doubts([pair])[0] for pair in many]
+    assert encoder.logits(many) == [encoder.logits([pair])[0] for pair in many]
 
 
 def test_what_the_shipped_encoder_says_does_not_depend_on_what_else_it_reads() -> None:
@@ -124,7 +124,7 @@ def test_what_the_shipped_encoder_says_does_not_depend_on_what_else_it_reads() -
         ("The ferry leaves at noon from the old pier.", "Ferries leave at noon and at five. " * 4),
     ]
 
-    assert encoder.doubts(pairs) == [encoder.doubts([pair])[0] for pair in pairs]
+    assert encoder.logits(pairs) == [encoder.logits([pair])[0] for pair in pairs]
 
 
 def test_the_encoder_moves_the_support_of_a_claim(full: EmbeddedJudge) -> None:
@@ -229,7 +229,7 @@ def test_what_stands_word_for_word_is_not_read(monkeypatch: pytest.MonkeyPatch) 
     read: list[int] = []
     monkeypatch.setattr(
         OnnxEncoder,
-        "doubts",
+        "logits",
         lambda _self, pairs: read.append(len(pairs)) or [(0.0, 0.0)] * len(pairs),
     )
     judge = create({})
@@ -250,7 +250,7 @@ def test_nothing_is_read_where_support_is_not_asked(monkeypatch: pytest.MonkeyPa
     read: list[int] = []
     monkeypatch.setattr(
         OnnxEncoder,
-        "doubts",
+        "logits",
         lambda _self, pairs: read.append(len(pairs)) or [(0.0, 0.0)] * len(pairs),
     )
     request = asked("小周是一名老师。他住在县城。", "小周在县城的小学教书。")
@@ -271,11 +271,11 @@ def test_what_the_shipped_encoder_says_of_a_trace_does_not_depend_on_its_batch(
     ]
 
     read: list[int] = []
-    doubts = OnnxEncoder.doubts
+    logits = OnnxEncoder.logits
     monkeypatch.setattr(
         OnnxEncoder,
-        "doubts",
-        lambda self, pairs: read.append(len(pairs)) or doubts(self, pairs),
+        "logits",
+        lambda self, pairs: read.append(len(pairs)) or logits(self, pairs),
     )
 
     together = asyncio.run(judge.judge_many(requests))

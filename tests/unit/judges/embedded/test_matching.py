@@ -5,17 +5,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_monitor.judges.embedded import matching, plain_matching
-from rag_monitor.judges.embedded.evidence import Evidence
+from rag_monitor.judges.embedded.evidence_index import EvidenceIndex
 from rag_monitor.judges.embedded.lexicon import WEIGHTS
 from rag_monitor.judges.embedded.matching import Match, Matches
-from rag_monitor.judges.embedded.pieces import Passage, Piece
+from rag_monitor.judges.embedded.segments import IndexedPassage, Segment
 from rag_monitor.language.sentences import sentence_texts
 from rag_monitor.language.stems import GRAMMAR
 from rag_monitor.language.vocabulary import vocabulary
 
 
 def matched(claim: str, *passages: str, question: str = "") -> Match:
-    return Matches([Piece(claim)], Evidence.build(passages, question)).of[0]
+    return Matches([Segment(claim)], EvidenceIndex.build(passages, question)).of[0]
 
 
 def test_the_sentence_that_covers_most_is_best() -> None:
@@ -49,7 +49,7 @@ def test_nothing_is_found_where_no_passage_is() -> None:
     found = matched("The ferry sails.")
 
     assert found.best is None
-    assert found.unseen == Piece("The ferry sails.").terms
+    assert found.unseen == Segment("The ferry sails.").terms
     assert found.total > 0
 
 
@@ -68,7 +68,7 @@ def test_coverage_does_not_hang_on_the_last_bit_of_a_sum() -> None:
 
 
 def test_a_passage_is_read_once_and_again_by_another_vocabulary() -> None:
-    passage, words = Passage("The red ferry sails. It is old."), vocabulary()
+    passage, words = IndexedPassage("The red ferry sails. It is old."), vocabulary()
     coded = passage.coded(words)
 
     assert passage.coded(words) is coded
@@ -91,10 +91,10 @@ def test_what_is_compiled_finds_what_numpy_finds(
     claims: list[str], passages: list[str], asked: str
 ) -> None:
     words = vocabulary()
-    pieces = [Piece(claim) for claim in claims]
-    given_terms = Piece(asked).terms
+    segments = [Segment(claim) for claim in claims]
+    given_terms = Segment(asked).terms
     known = [words.sentences(sentence_texts(text)) for text in passages]
-    said = [words.numbers(piece.folded) for piece in pieces]
+    said = [words.numbers(segment.folded) for segment in segments]
     asking = (said, known, words, len(GRAMMAR), WEIGHTS)
 
     found = [
@@ -134,7 +134,7 @@ def test_words_in_common_are_the_longest_common_subsequence(
 @pytest.mark.skipif(matching.compare is plain_matching.compare, reason="nothing is compiled")
 def test_numbers_of_another_vocabulary_are_words_that_nobody_holds() -> None:
     words = vocabulary()
-    claim = Piece("The red ferry sails.")
+    claim = Segment("The red ferry sails.")
     said, other = words.numbers(claim.folded), array("i", [1, 300_000, 2]).tobytes()
 
     _, _, (found,) = matching.compare(
@@ -188,6 +188,6 @@ def test_weights_are_of_the_vocabulary_and_the_table_at_hand() -> None:
                 [words.numbers(text)], [], words, len(GRAMMAR), weights, frozenset(),
                 matching._SCORING,
             )  # fmt: skip
-            terms = Piece(text).terms
+            terms = Segment(text).terms
             assert found[1] == pytest.approx(total or sum(WEIGHTS[term] for term in terms))
             assert found[5] == terms

@@ -1,6 +1,6 @@
-from rag_monitor.judges.embedded.evidence import Evidence
+from rag_monitor.judges.embedded.evidence_index import EvidenceIndex
 from rag_monitor.judges.embedded.packing import Limits, reading
-from rag_monitor.judges.embedded.pieces import Piece
+from rag_monitor.judges.embedded.segments import Segment
 
 FILLING = "Nothing else is known of it. " * 20
 CONTEXTS = (
@@ -11,8 +11,8 @@ CLAIM = "The ferry leaves Tornvik at noon, and bicycles travel free of charge."
 
 
 def read(claim: str = CLAIM, limits: Limits | None = None) -> str:
-    evidence = Evidence.build((*CONTEXTS, FILLING), "")
-    return reading(Piece(claim), evidence, limits or Limits())[1]
+    evidence = EvidenceIndex.build((*CONTEXTS, FILLING), "")
+    return reading(Segment(claim), evidence, limits or Limits())[1]
 
 
 def test_the_sentences_that_hold_the_claim_are_read_in_their_order() -> None:
@@ -34,16 +34,17 @@ def test_a_sentence_that_adds_little_is_not_read() -> None:
 
 
 def test_short_passages_are_read_as_a_whole() -> None:
-    evidence = Evidence.build(CONTEXTS, "")
+    evidence = EvidenceIndex.build(CONTEXTS, "")
 
-    assert reading(Piece(CLAIM), evidence)[1] == " ".join(CONTEXTS)
-    assert reading(Piece("Nobody swims."), evidence)[1] == " ".join(CONTEXTS)
-    assert reading(Piece("Nobody swims."), evidence, Limits(units=20))[1] == ""
+    assert reading(Segment(CLAIM), evidence)[1] == " ".join(CONTEXTS)
+    assert reading(Segment("Nobody swims."), evidence)[1] == " ".join(CONTEXTS)
+    assert reading(Segment("Nobody swims."), evidence, Limits(units=20))[1] == ""
 
 
 def test_what_shares_no_word_with_the_passages_of_a_question_is_not_read() -> None:
-    evidence = Evidence.build(CONTEXTS, "When does the ferry leave?")
+    evidence = EvidenceIndex.build(CONTEXTS, "When does the ferry leave?")
 
     assert (
-        reading(Piece("Swimming makes people strong and healthy every summer."), evidence)[1] == ""
+        reading(Segment("Swimming makes people strong and healthy every summer."), evidence)[1]
+        == ""
     )

@@ -9,9 +9,9 @@ from rag_monitor.judges.embedded.combination import (
     weights_for,
     with_relevance,
 )
-from rag_monitor.judges.embedded.evidence import Evidence
-from rag_monitor.judges.embedded.pieces import Piece
+from rag_monitor.judges.embedded.evidence_index import EvidenceIndex
 from rag_monitor.judges.embedded.relevance import passage_features
+from rag_monitor.judges.embedded.segments import Segment
 from tests.unit.judges.embedded.cases import judge, judged
 
 
@@ -102,7 +102,7 @@ def test_every_feature_has_a_weight_and_none_is_negative(question: str) -> None:
 def test_features_of_passages_lie_between_0_and_1() -> None:
     question = "How long is the guarantee of 2024?"
     contexts = ("It is three years.", "", "The guarantee of 2024 is long. It is long!", "2023")
-    rows = passage_features(Evidence.build(contexts, question), Piece(question), [])
+    rows = passage_features(EvidenceIndex.build(contexts, question), Segment(question), [])
 
     assert len(rows) == len(contexts)
     assert all(len(row) == len(PASSAGE_FEATURES) for row in rows)

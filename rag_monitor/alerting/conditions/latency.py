@@ -1,0 +1,143 @@
+"""Latency rules: a quantile with its distribution-free interval, as exact as the buckets are fine.
+
+Of few traces the interval of a high quantile has no upper end: the truth may lie beyond the slowest
+of them. Nothing is slower than such a baseline.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rag_monitor.aggregation.latencies import LatencySummary
+from rag_monitor.alerting.conditions import wording
+from rag_monitor.alerting.conditions.context import EvaluationContext
+from rag_monitor.alerting.params import number, required, word
+from rag_monitor.domain.alert import Finding
+from rag_monitor.domain.window import Window
+from rag_monitor.i18n import Message
+from rag_monitor.statistics.quantiles import least_for_upper
+
+
+@dataclass(frozen=True, slots=True)
+class _Quantile:
+    """A quantile in milliseconds with both ends of its interval."""
+
+    value: float
+    lower: float
+    upper: float | None
+    """None: the traces are too few for this end."""
+    count: int
+
+
+def latency(context: EvaluationContext) -> Finding:
+    """Active when the quantile's whole interval is slow.
+
+    With `max_ms`: above it. Otherwise: above the baseline's whole interval, and slower than the
+    baseline by at least `min_rise`.
+    """
+    rule = context.rule
+    quantile = required(rule, "quantile")
+    now = _quantile(context, context.window, quantile)
+    if now is None:
+        return _inconclusive(context)
+    limit = number(rule, "max_ms")
+    if limit is not None:
+        return _finding(
+            context, now, limit, 0, Message.within("latency", "limit"), active=now.lower > limit
+        )
+    kind = word(rule, "baseline")
+    before = _quantile(context, context.earlier(kind), quantile)
+    if before is None:
+        return _inconclusive(context)
+    if before.upper is None:
+        return _open_baseline(context, quantile)
+    slower = now.value >= before.value * (1.0 + required(rule, "min_rise"))
+    return _finding(
+        context,
+        now,
+        before.value,
+        before.count,
+        wording.baseline_name(kind),
+        active=slower and now.lower > before.upper,
+    )
+
+
+def _quantile(context: EvaluationContext, window: Window, quantile: float) -> _Quantile | None:
+    rule = context.rule
+    summary: LatencySummary = context.estimates.latency(
+        context.selection(window), rule.metric or ""
+    )
+    if summary.count < rule.min_judged:
+        return None
+    value = summary.quantile(quantile)
+    lower, upper = summary.interval(quantile, required(rule, "confidence"))
+    if value is None or lower is None:
+        return None
+    return _Quantile(value, lower, upper, summary.count)
+
+
+def _finding(
+    context: EvaluationContext,
+    now: _Quantile,
+    baseline: float,
+    baseline_count: int,
+    against: Message,
+    *,
+    active: bool,
+) -> Finding:
+    rule = context.rule
+    confidence = required(rule, "confidence")
+    return Finding(
+        active=active,
+        value=now.value,
+        lower=now.lower,
+        upper=now.upper,
+        level=confidence,
+        baseline=baseline,
+        unit="ms",
+        judged=now.count,
+        baseline_judged=baseline_count,
+        summary=Message(
+            "{quantile} of {metric} in {app} is {value}, {against} {limit} ({level} interval "
+            "{bounds}; {traces} in {span})",
+            quantile=f"p{required(rule, 'quantile') * 100:g}",
+            metric=rule.metric,
+            app=context.app,
+            value=wording.milliseconds(now.value),
+            against=against,
+            limit=wording.milliseconds(baseline),
+            level=wording.percent(confidence),
+            bounds=wording.latencies(now.lower, now.upper),
+            traces=wording.traces(now.count),
+            span=wording.span(rule.window_s),
+        ),
+    )
+
+
+def _inconclusive(context: EvaluationContext) -> Finding:
+    rule = context.rule
+    return Finding(
+        active=None,
+        summary=Message(
+            "too few traces of {app} with {metric}; {needed} are needed",
+            app=context.app,
+            metric=rule.metric,
+            needed=rule.min_judged,
+        ),
+        notes=("few_traces",),
+    )
+
+
+def _open_baseline(context: EvaluationContext, quantile: float) -> Finding:
+    """Nothing can be told against a baseline whose interval has no upper end."""
+    needed = least_for_upper(quantile, required(context.rule, "confidence"))
+    return Finding(
+        active=None,
+        summary=Message(
+            "too few traces of {app} in the baseline for a {quantile}; {needed} are needed",
+            app=context.app,
+            quantile=f"p{quantile * 100:g}",
+            needed=needed,
+        ),
+        notes=("few_traces",),
+    )

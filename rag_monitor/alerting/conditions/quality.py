@@ -1,0 +1,180 @@
+"""Threshold and drop rules: they fire on the interval, never on the bare mean."""
+
+from __future__ import annotations
+
+from rag_monitor.aggregation.comparison import Difference, compare, on_one_judge
+from rag_monitor.alerting.conditions import wording
+from rag_monitor.alerting.conditions.context import EvaluationContext, at_rule_level
+from rag_monitor.alerting.conditions.wording import note_message
+from rag_monitor.alerting.params import number, required, word
+from rag_monitor.domain.alert import Finding
+from rag_monitor.domain.window import Estimate
+from rag_monitor.i18n import Message, msgid
+
+INCOMPLETE = "incomplete"
+"""Note of an estimate whose window lost judgements to the budget."""
+
+
+def threshold(context: EvaluationContext) -> Finding:
+    """Active when the whole interval lies on the bad side of the limit."""
+    rule = context.rule
+    estimate = context.estimates.estimate(
+        context.series(), context.window, min_judged=rule.min_judged
+    )
+    if estimate.lower is None or estimate.upper is None or estimate.value is None:
+        return _inconclusive(context, estimate)
+    wide = at_rule_level(estimate, rule)
+    below, above = number(rule, "below"), number(rule, "above")
+    limit = below if below is not None else above
+    active = (below is not None and wide.upper is not None and wide.upper < below) or (
+        above is not None and wide.lower is not None and wide.lower > above
+    )
+    if below is not None:
+        relation = Message("below") if active else Message("not provably below")
+    else:
+        relation = Message("above") if active else Message("not provably above")
+    return Finding(
+        active=active,
+        value=estimate.value,
+        lower=estimate.lower,
+        upper=estimate.upper,
+        level=estimate.confidence,
+        judged=estimate.judged,
+        summary=Message(
+            "{metric} of {subject} is {value}, {relation} {limit} ({level} interval {bounds}; "
+            "{judged} judged of {traces} in {span})",
+            metric=rule.metric,
+            subject=context.subject,
+            value=wording.share(estimate.value),
+            relation=relation,
+            limit=wording.share(limit),
+            level=wording.percent(wide.confidence),
+            bounds=wording.interval(wide.lower, wide.upper),
+            judged=estimate.judged,
+            traces=wording.traces(estimate.traces),
+            span=wording.span(rule.window_s),
+        ),
+        worst_traces=context.worst_traces() if active else (),
+        notes=estimate.notes,
+    )
+
+
+def drop(context: EvaluationContext) -> Finding:
+    """Active when the fall is beyond chance and large enough to matter.
+
+    Beyond chance: the upper end of the interval of (now - baseline) lies below 0. Large enough: now
+    lies at least `min_drop` below the baseline. Both sides need `min_judged` scores of one judge: a
+    change of judges would look like a change of quality.
+    """
+    rule = context.rule
+    kind = word(rule, "baseline")
+    release = None
+    if kind == "previous_release":
+        releases = context.estimates.releases(rule.project, context.app, context.window)
+        if not releases:
+            return Finding(active=None, notes=("no_release",))
+        release = releases[0]
+    series = context.series(release)
+    now = context.estimates.estimate(series, context.window, min_judged=rule.min_judged)
+    before = (
+        context.estimates.release_baseline(series, context.window, min_judged=rule.min_judged)
+        if release is not None
+        else context.estimates.estimate(series, context.earlier(kind), min_judged=rule.min_judged)
+    )
+    if before is None:
+        return _inconclusive(context, now, "no_baseline")
+    if INCOMPLETE in now.notes or INCOMPLETE in before.notes:
+        return _inconclusive(context, now, INCOMPLETE)
+    now, before = on_one_judge(context.estimates, now, before, min_judged=rule.min_judged)
+    change = compare(at_rule_level(now, rule), at_rule_level(before, rule))
+    if change.value is None or change.upper is None or change.lower is None:
+        return _inconclusive(context, now, *change.notes, before=before)
+    min_drop = required(rule, "min_drop")
+    # Rounded, or a fall from 0.9 to 0.8 would miss a limit of 0.1 by 3e-17.
+    active = change.upper < 0.0 and round(change.value + min_drop, 9) <= 0.0
+    return Finding(
+        active=active,
+        value=now.value,
+        lower=now.lower,
+        upper=now.upper,
+        level=now.confidence,
+        baseline=before.value,
+        judged=now.judged,
+        baseline_judged=before.judged,
+        summary=_drop_summary(context, now, before, change, kind, active=active),
+        worst_traces=context.worst_traces() if active else (),
+        notes=tuple(dict.fromkeys((*now.notes, *before.notes, *change.notes))),
+    )
+
+
+def _drop_summary(
+    context: EvaluationContext,
+    now: Estimate,
+    before: Estimate,
+    change: Difference,
+    kind: str,
+    *,
+    active: bool,
+) -> Message:
+    baseline = wording.baseline_name(kind)
+    if now.series.release is not None and before.series.release is not None:
+        baseline = Message(
+            "{baseline}, {release}, against {current}",
+            baseline=baseline,
+            release=before.series.release,
+            current=now.series.release,
+        )
+    return Message(
+        "{metric} of {subject} {fell} from {old} to {new} ({change}, {level} interval of the "
+        "difference {bounds}; {judged} judged in {span}, {before} in the baseline: {baseline})",
+        metric=context.rule.metric,
+        subject=context.subject,
+        fell=Message("fell") if active else Message("went"),
+        old=wording.share(before.value),
+        new=wording.share(now.value),
+        change=wording.signed(change.value),
+        level=wording.percent(required(context.rule, "confidence")),
+        bounds=wording.interval(change.lower, change.upper),
+        judged=now.judged,
+        span=wording.span(context.rule.window_s),
+        before=before.judged,
+        baseline=baseline,
+    )
+
+
+def _inconclusive(
+    context: EvaluationContext, estimate: Estimate, *notes: str, before: Estimate | None = None
+) -> Finding:
+    baseline_judged = 0 if before is None else before.judged
+    have = Message("{judged} judged", judged=estimate.judged)
+    if before is not None:
+        have = Message(
+            "{judged} judged, {before} in the baseline",
+            judged=estimate.judged,
+            before=baseline_judged,
+        )
+    needed = context.rule.min_judged
+    few = min(estimate.judged, needed if before is None else baseline_judged) < needed
+    lacking = (
+        Message("{needed} are needed", needed=needed) if few else Message("they give no interval")
+    )
+    reasons = tuple(dict.fromkeys((*notes, *estimate.notes)))
+    text = msgid("{metric} of {subject} cannot be told: {have}, {lacking}")
+    if reasons:
+        text = msgid("{metric} of {subject} cannot be told: {have}, {lacking} ({reasons})")
+    return Finding(
+        active=None,
+        value=estimate.value,
+        baseline=None if before is None else before.value,
+        judged=estimate.judged,
+        baseline_judged=baseline_judged,
+        summary=Message(
+            text,
+            metric=context.rule.metric,
+            subject=context.subject,
+            have=have,
+            lacking=lacking,
+            reasons=tuple(map(note_message, reasons)),
+        ),
+        notes=reasons,
+    )

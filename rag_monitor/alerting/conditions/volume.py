@@ -1,0 +1,171 @@
+"""No data, errors, judge failures, suspect share and budget: is the monitor still looking?"""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from rag_monitor.alerting.conditions import wording
+from rag_monitor.alerting.conditions.context import EvaluationContext
+from rag_monitor.alerting.params import required
+from rag_monitor.domain.alert import Finding
+from rag_monitor.domain.trace import TraceStatus
+from rag_monitor.domain.window import Window
+from rag_monitor.i18n import Message, msgid
+from rag_monitor.statistics.wilson import wilson_interval
+
+_HOUR: Final = timedelta(hours=1)
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_LEAST_WINDOWS: Final = 3
+"""Whoever sent in fewer windows tried something, or asked golden questions once."""
+_REGULAR_SHARE: Final = 0.2
+"""Of the windows from the first to the last it sent in; less is now and then: a run every night
+makes a twelfth of the hours, an app that is used on weekdays from nine to five a quarter."""
+
+_FEW_JUDGED: Final = (
+    msgid("{total} judgements of {app}, {needed} are needed"),
+    "few_judged",
+)
+
+
+def no_data(context: EvaluationContext) -> Finding:
+    """Active when an app that used to send sends too little.
+
+    A rule that names its app expects it to send. Under `*` only an app that sent regularly is: not
+    one that somebody tried out, nor a golden run, nor one whose traces were all imported; and one
+    that has been silent for longer than `since_s` is forgotten.
+    """
+    rule = context.rule
+    count = sum(context.estimates.traces(context.selection()).values())
+    active = count < required(rule, "min_traces")
+    if active and rule.app == "*" and count == 0:
+        active = _sent_regularly(context, timedelta(seconds=required(rule, "since_s")))
+    return Finding(
+        active=active,
+        value=float(count),
+        baseline=required(rule, "min_traces"),
+        summary=Message(
+            "{app} sent {traces} in {span}",
+            app=context.app,
+            traces=wording.traces(count),
+            span=wording.span(rule.window_s),
+        ),
+    )
+
+
+def _sent_regularly(context: EvaluationContext, since: timedelta) -> bool:
+    """Whether the app used to send in such windows, between `since` ago and the present one.
+
+    The present one is left out: what a new app sends while this runs is no sign that it used to
+    send. Windows are taken as whole hours, from a round time on, which are added up already.
+    """
+    step = max(1, math.ceil(context.rule.window_s / _HOUR.total_seconds())) * _HOUR
+    end = context.window.start
+    start = context.window.end - since
+    start -= (start - _EPOCH) % step
+    if start >= end:
+        return False
+    counts = context.estimates.live_by_step(context.selection(Window(start, end)), step)
+    busy = [place for place, count in enumerate(counts) if count]
+    if len(busy) < _LEAST_WINDOWS or sum(counts) < required(context.rule, "min_before"):
+        return False
+    return len(busy) >= _REGULAR_SHARE * (busy[-1] - busy[0] + 1)
+
+
+def error_rate(context: EvaluationContext) -> Finding:
+    """Active when the share of traces that ended in an error is above the limit, beyond chance."""
+    counts = context.estimates.traces(context.selection())
+    return _share(
+        context,
+        counts.get(TraceStatus.ERROR, 0),
+        sum(counts.values()),
+        Message("traces with an error"),
+        worst=False,
+        few=(msgid("{total} traces of {app}, {needed} are needed"), "few_traces"),
+    )
+
+
+def judge_failures(context: EvaluationContext) -> Finding:
+    """Active when the share of failed judgements is above the limit, beyond chance.
+
+    What the budget did not allow was never asked: the rule of kind `budget` speaks of that.
+    """
+    outcomes = context.estimates.outcomes(context.series(), context.window)
+    failed, total = outcomes.failed - outcomes.shed, outcomes.attempted - outcomes.shed
+    return _share(context, failed, total, Message("failed judgements"), worst=False)
+
+
+def suspect(context: EvaluationContext) -> Finding:
+    """Active when the share of answers that tried to influence the judge is above the limit."""
+    outcomes = context.estimates.outcomes(context.series(), context.window)
+    return _share(
+        context, outcomes.suspect, outcomes.attempted, Message("suspect answers"), worst=True
+    )
+
+
+def budget(context: EvaluationContext) -> Finding:
+    """Active when the judging budget of the day is spent, or nearly."""
+    state = context.estimates.budget(context.rule.project)
+    limit = required(context.rule, "min_remaining")
+    text = msgid("{left} of today's judging budget is left")
+    if state.limits:
+        text = msgid("{left} of today's judging budget is left ({limits})")
+    return Finding(
+        active=state.exhausted or state.remaining < limit,
+        value=state.remaining,
+        baseline=limit,
+        summary=Message(
+            text,
+            left=wording.percent(round(state.remaining, 3)),
+            limits=", ".join(state.limits),
+        ),
+        notes=state.limits,
+    )
+
+
+def _share(
+    context: EvaluationContext,
+    count: int,
+    total: int,
+    what: Message,
+    *,
+    worst: bool,
+    few: tuple[str, str] = _FEW_JUDGED,
+) -> Finding:
+    """A share held against `max_share`; `few` is said where there is too little, and its note."""
+    rule = context.rule
+    if total < rule.min_judged:
+        return Finding(
+            active=None,
+            judged=total,
+            summary=Message(few[0], total=total, app=context.app, needed=rule.min_judged),
+            notes=(few[1],),
+        )
+    limit = required(rule, "max_share")
+    level = required(rule, "confidence")
+    bounds = wilson_interval(count, total, level)
+    active = bounds.lower > limit
+    return Finding(
+        active=active,
+        value=count / total,
+        lower=bounds.lower,
+        upper=bounds.upper,
+        level=level,
+        baseline=limit,
+        judged=total,
+        summary=Message(
+            "{what} of {app}: {value}, limit {limit} ({level} interval {bounds}; {count} of "
+            "{total} in {span})",
+            what=what,
+            app=context.app,
+            value=wording.share(count / total),
+            limit=wording.share(limit),
+            level=wording.percent(level),
+            bounds=wording.interval(bounds.lower, bounds.upper),
+            count=count,
+            total=total,
+            span=wording.span(rule.window_s),
+        ),
+        worst_traces=context.worst_traces() if active and worst else (),
+    )

@@ -1,0 +1,153 @@
+"""Numbers, stretches of time and notes in the sentences of conditions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, tzinfo
+from typing import Final
+
+from rag_monitor.i18n import Message, msgid, translate
+
+_BASELINES: Final = {
+    "previous_window": Message("the window before"),
+    "last_week": Message("the same hours last week"),
+    "previous_release": Message("the release before"),
+}
+
+_UTC_TIME: Final = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d) UTC")
+
+
+def in_zone(text: str, zone: tzinfo) -> str:
+    """A sentence with the times that findings give in UTC told in a zone, which is named."""
+
+    def localised(match: re.Match[str]) -> str:
+        try:
+            moment = datetime.strptime(match[1], "%Y-%m-%d %H:%M").replace(tzinfo=UTC)
+            return f"{moment.astimezone(zone):%Y-%m-%d %H:%M} {zone}"
+        except (ValueError, OverflowError):  # no time: part of a name that came with a trace
+            return match[0]
+
+    return _UTC_TIME.sub(localised, text)
+
+
+def share(value: float | None) -> str:
+    """A score or share with three decimals at most; the minus is a minus."""
+    if value is None:
+        return "?"
+    return f"{value:.3f}".rstrip("0").rstrip(".").replace("-", "−")
+
+
+def signed(value: float | None) -> str:
+    """A difference with its sign."""
+    if value is None:
+        return "?"
+    return ("+" if value >= 0 else "−") + share(abs(value))
+
+
+def interval(lower: float | None, upper: float | None) -> Message:
+    """Both ends."""
+    if lower is None or upper is None:
+        return Message("withheld")
+    return Message("{lower} to {upper}", lower=share(lower), upper=share(upper))
+
+
+def measure(value: float) -> str:
+    """A number of any size: four digits, and never a power of ten."""
+    short = float(f"{value:.4g}")
+    return f"{short:,.0f}" if short >= 10_000 else f"{short:.4g}"
+
+
+def percent(level: float) -> str:
+    """A confidence level."""
+    return f"{level * 100:g}%"
+
+
+def span(seconds: float) -> Message:
+    """A stretch of time in its largest whole unit."""
+    for size, unit in (
+        (86_400, msgid("{n} d")),
+        (3600, msgid("{n} h")),
+        (60, msgid("{n} min")),
+    ):
+        if seconds >= size and seconds % size == 0:
+            return Message(unit, n=f"{seconds // size:.0f}")
+    return Message("{n} s", n=f"{seconds:g}")
+
+
+def traces(count: int) -> Message:
+    """So many traces."""
+    return Message.counted("{n} trace", "{n} traces", n=count)
+
+
+def milliseconds(value: float | None) -> str:
+    """A latency; seconds from one second on."""
+    if value is None:
+        return "?"
+    return f"{value / 1000:.2f} s" if value >= 1000 else f"{value:.0f} ms"
+
+
+def latencies(lower: float, upper: float | None) -> Message:
+    """Both ends of an interval, or the one it has."""
+    if upper is None:
+        return Message("from {lower}, no upper end", lower=milliseconds(lower))
+    return Message("{lower} to {upper}", lower=milliseconds(lower), upper=milliseconds(upper))
+
+
+def baseline_name(kind: str) -> Message:
+    """What the window is compared with."""
+    return _BASELINES[kind]
+
+
+NOTES: Final[Mapping[str, Message]] = {
+    "app_gone": Message("the app sends nothing any more"),
+    "cheap_incomplete": Message("quick scores incomplete"),
+    "common_judge": Message("compared by one judge that scored both"),
+    "corrected_by_people": Message("corrected by people's marks"),
+    "different_judges": Message("judged by different judges"),
+    "embedded_uncorrected": Message("embedded judge, uncorrected"),
+    "few_judged": Message("few judged"),
+    "few_positives": Message("few good or few bad answers"),
+    "few_traces": Message("few traces"),
+    "incomplete": Message("incomplete window"),
+    "interval_withheld": Message("no interval for one side"),
+    "judge_failures": Message("many judge failures"),
+    "no_hits_seen": Message("nothing was hit yet"),
+    "no_release": Message("no earlier release"),
+    "no_traces": Message("no traces"),
+    "rule_removed": Message("the rule was removed"),
+    "several_judges": Message("several judges"),
+}
+_MEASURES: Final[Mapping[str, str]] = {
+    "detector": msgid("detector {number}"),
+    "alarm_at": msgid("alarm at {number}"),
+}
+"""Notes with a number: `detector=3.2`."""
+HIT_KINDS: Final[Mapping[str, Message]] = {
+    "plugin": Message("plugin"),
+    "knowledge_base": Message("knowledge base"),
+    "workflow": Message("workflow"),
+}
+"""What may be hit. Kinds of what else is hit too rarely: `also:plugin:search`."""
+
+
+def note_message(note: str) -> str:
+    """The note in words; one that nobody knows (a limit's name) stays as it is."""
+    name, is_measure, number = note.partition("=")
+    if is_measure and name in _MEASURES:
+        return Message(_MEASURES[name], number=number)
+    also, _, hit = note.partition(":")
+    kind, _, called = hit.partition(":")
+    if also == "also" and kind in HIT_KINDS:
+        return Message("also {kind} {name}", kind=HIT_KINDS[kind], name=called)
+    return NOTES.get(note, note)
+
+
+def note_text(note: str, language: str) -> str:
+    """The note in words of a language."""
+    return translate(note_message(note), language)
+
+
+def notes_text(notes: Sequence[str], language: str) -> str:
+    """All of them, as a list within a sentence."""
+    return translate(Message(", "), language).join(note_text(note, language) for note in notes)

@@ -1,0 +1,150 @@
+"""What the events of gateways, queues and chat bots carry: the body of a request, a message.
+
+Frameworks trace a handler with the whole event as its input. The rest of the event is about the
+transport: ids, headers, tokens, who sent it.
+"""
+
+from __future__ import annotations
+
+import binascii
+import re
+from base64 import b64decode
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import parse_qs
+from xml.sax.saxutils import unescape
+
+from rag_monitor.ingest.values import structured
+
+_OF_HTTP: Final = frozenset({"isBase64Encoded", "requestContext", "httpMethod", "rawPath"})
+_QUERIES: Final = ("queryStringParameters", "queryParameters", "queryString")
+_OF_EVENTS: Final = frozenset({"specversion", "specVersion"})
+"""Of CloudEvents and DingTalk's stream, whose data may be JSON in a text."""
+_OF_A_BOT: Final = ("message_type", "msg_type", "msgtype")
+_GRAPHQL: Final = re.compile(r"\s*(?:(?:query|mutation|subscription)\b[^{]*)?\{")
+_MENTION: Final = re.compile(r"@_(?:user_\d+|all)\s*|<at\b[^>]*>[^<]*</at>\s*")
+"""How Feishu writes who is meant."""
+_XML: Final = re.compile(r"<Content>(?:<!\[CDATA\[(.*?)\]\]>|([^<]*))</Content>", re.DOTALL)
+_CODES: Final = ("code", "errcode", "errno", "error_code", "retcode", "ret", "success")
+_WORDS: Final = frozenset({"message", "msg", "errmsg"})
+_DATA: Final = frozenset({"data", "result"})
+_SAYING: Final = frozenset(
+    {"answer", "response", "output", "text", "content", "reply", "choices", "messages", "回答"}
+)
+_MOST_FIELDS: Final = 1_000
+
+
+def is_envelope(value: Mapping[str, Any]) -> bool:
+    """Whether an object is such an event: what it carries is the input, or nothing is."""
+    return _opened(value) is not None
+
+
+def contents_of(value: Mapping[str, Any]) -> object:
+    """What an event carries: a text, or an object with the fields of a request; None: nothing."""
+    contents = _opened(value)
+    return None if contents is None else contents[0]
+
+
+def is_framed(value: Mapping[str, Any]) -> bool:
+    """Whether an object is the reply of an interface: a code, a word on it, and what was asked."""
+    coded = any(_is_code(value.get(name)) for name in _CODES)
+    return coded and not (_WORDS | _DATA).isdisjoint(value) and _SAYING.isdisjoint(value)
+
+
+def framed_in(value: Mapping[str, Any]) -> object:
+    """What such a reply holds; its message says how the call went, and answers nobody."""
+    return next((value[name] for name in ("data", "result") if name in value), None)
+
+
+def _is_code(value: object) -> bool:
+    return isinstance(value, int) or (isinstance(value, str) and value.isdecimal())
+
+
+def is_xml(text: str) -> bool:
+    """Whether a text is a message as WeChat and WeCom post it."""
+    return text.lstrip().startswith("<xml>")
+
+
+def text_in_xml(text: str) -> str | None:
+    """What such a message says; None: it has no text."""
+    match = _XML.search(text)
+    if match is None:
+        return None
+    return match[1] if match[1] is not None else unescape(match[2])
+
+
+def _opened(value: Mapping[str, Any]) -> tuple[object] | None:
+    if not _OF_HTTP.isdisjoint(value) or ("body" in value and "headers" in value):
+        return (_of_http(value),)
+    if _is_bot_message(value):
+        return (_of_a_bot(value),)
+    written = value.get("query")
+    if isinstance(value.get("variables"), Mapping) and isinstance(written, str):
+        return (value["variables"],) if _GRAPHQL.match(written) else None
+    if not _OF_EVENTS.isdisjoint(value) and "data" in value:
+        return (structured(value["data"]),)
+    records = value.get("Records")
+    if isinstance(records, list) and records and isinstance(records[0], Mapping):
+        return (_of_record(records[0]) if len(records) == 1 else None,)
+    event = value.get("event")
+    if isinstance(event, Mapping) and ("header" in value or value.get("type") == "event_callback"):
+        message = event.get("message")
+        return (_of_a_bot(message if isinstance(message, Mapping) else event),)
+    return None
+
+
+def _of_http(value: Mapping[str, Any]) -> object:
+    body = value.get("body")
+    if value.get("isBase64Encoded") is True and isinstance(body, str):
+        body = _decoded(body)
+    if body in (None, ""):
+        return next((value[name] for name in _QUERIES if value.get(name)), None)
+    plain = structured(body)
+    return _form(plain) if isinstance(plain, str) else plain
+
+
+def _of_record(record: Mapping[str, Any]) -> object:
+    notice = record.get("Sns")
+    message = notice.get("Message") if isinstance(notice, Mapping) else record.get("body")
+    return structured(message)
+
+
+def _is_bot_message(value: Mapping[str, Any]) -> bool:
+    return any(isinstance(value.get(name), str) for name in _OF_A_BOT)
+
+
+def _of_a_bot(message: Mapping[str, Any]) -> object:
+    """The text of a bot's message; pictures and cards have none."""
+    for name in ("text_without_at_bot", "text", "content"):
+        held = structured(message.get(name))
+        if isinstance(held, Mapping):
+            held = held.get("text", held.get("content", held.get("richText")))
+        if isinstance(held, list):
+            lines = [_line(item if isinstance(item, list) else [item]) for item in held]
+            held = "\n".join(line for line in lines if line)
+        if isinstance(held, str) and held.strip():
+            return _MENTION.sub("", held).strip()
+    return None
+
+
+def _line(parts: list[Any]) -> str:
+    texts = (part.get("text") for part in parts if isinstance(part, Mapping))
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def _decoded(text: str) -> str | None:
+    try:
+        return b64decode(text, validate=True).decode()
+    except (binascii.Error, ValueError):
+        return None
+
+
+def _form(text: str) -> object:
+    """The fields of a form; the text itself where it is none."""
+    if "=" not in text or not text.isascii() or " " in text.strip():
+        return text
+    try:
+        fields = parse_qs(text, errors="strict", max_num_fields=_MOST_FIELDS)
+    except ValueError:
+        return None
+    return {name: values[0] for name, values in fields.items()} or text

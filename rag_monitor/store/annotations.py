@@ -1,0 +1,241 @@
+"""What people and other tools said of traces: feedback, and scores that were reported."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import Connection, and_, or_, select
+
+from rag_monitor.domain.clock import Clock
+from rag_monitor.domain.feedback import Feedback
+from rag_monitor.domain.reported import ReportedScore
+from rag_monitor.domain.stored import LabelledScore
+from rag_monitor.store import rollup_changes
+from rag_monitor.store.engine import Database
+from rag_monitor.store.tables import feedback, reported_scores, scores, traces
+from rag_monitor.store.trace_rows import minute_of
+from rag_monitor.store.types import storable_name
+
+_COLUMNS = (
+    "project",
+    "trace_id",
+    "value",
+    "metric",
+    "statement",
+    "comment",
+    "author",
+    "created_at",
+)
+
+
+class FeedbackAnnotations:
+    """All marks, also those that were changed later; `for_traces` returns the newest of each."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    def add(self, mark: Feedback) -> None:
+        """Keep a mark. The trace may not be there yet: feedback can overtake it."""
+
+        def work(connection: Connection) -> None:
+            row = {name: getattr(mark, name) for name in _COLUMNS}
+            connection.execute(self._database.insert(feedback), [row])
+            trace = connection.execute(
+                select(traces.c.app, traces.c.started_at).where(
+                    traces.c.project == mark.project, traces.c.trace_id == mark.trace_id
+                )
+            ).first()
+            if trace is not None:
+                minute = (mark.project, trace.app, minute_of(trace.started_at))
+                rollup_changes.mark_changed(connection, [minute], self._clock.now())
+
+        self._database.transact(work)
+
+    def for_traces(self, project: str, trace_ids: Sequence[str]) -> dict[str, list[Feedback]]:
+        """The newest mark of each person on each thing, by trace id."""
+        with self._database.read() as connection:
+            return load_feedback(connection, project, trace_ids)
+
+    def between(self, project: str, since: datetime, until: datetime) -> list[Feedback]:
+        """Marks made in [since, until), oldest first."""
+        statement = (
+            select(feedback)
+            .where(
+                feedback.c.project == project,
+                feedback.c.created_at >= since,
+                feedback.c.created_at < until,
+            )
+            .order_by(feedback.c.created_at, feedback.c.id)
+        )
+        with self._database.read() as connection:
+            return [_load(row) for row in connection.execute(statement)]
+
+    def against_scores(
+        self, project: str, since: datetime, until: datetime, limit: int = 2000
+    ) -> list[LabelledScore]:
+        """Marks made in [since, until) beside the current scores they are about.
+
+        Marks on single statements and on the whole answer are about no score and left out; a mark
+        on `faithfulness` also counts for `answer_supported`, which asks the same of the whole.
+
+        Args:
+            project: Tenant.
+            since: Start, of the marks.
+            until: End, of the marks.
+            limit: At most this many marks, the newest.
+        """
+        newest = (
+            select(feedback)
+            .where(
+                feedback.c.project == project,
+                feedback.c.created_at >= since,
+                feedback.c.created_at < until,
+                feedback.c.metric.is_not(None),
+                feedback.c.statement.is_(None),
+            )
+            .order_by(feedback.c.created_at.desc(), feedback.c.id.desc())
+            .limit(limit)
+            .subquery()
+        )
+        same_thing = or_(
+            scores.c.metric == newest.c.metric,
+            and_(newest.c.metric == "faithfulness", scores.c.metric == "answer_supported"),
+        )
+        statement = (
+            select(
+                newest.c.id,
+                newest.c.author,
+                newest.c.value.label("label"),
+                scores.c.trace_id,
+                scores.c.app,
+                scores.c.metric,
+                scores.c.judge,
+                scores.c.value,
+                scores.c.flagged,
+            )
+            .join(
+                scores,
+                and_(
+                    scores.c.project == newest.c.project,
+                    scores.c.trace_id == newest.c.trace_id,
+                    scores.c.superseded.is_(False),
+                    scores.c.value.is_not(None),
+                    same_thing,
+                ),
+            )
+            .order_by(newest.c.created_at, newest.c.id)
+        )
+        with self._database.read() as connection:
+            return _labelled(connection.execute(statement))
+
+
+def _labelled(rows: Iterable[Any]) -> list[LabelledScore]:
+    """One row per score: the newest mark of each person, averaged over people."""
+    marks: dict[tuple[str, str, str], dict[object, float]] = defaultdict(dict)
+    rows_by_score: dict[tuple[str, str, str], Any] = {}
+    for row in rows:
+        key = (row.trace_id, row.metric, row.judge)
+        person = row.author if row.author is not None else row.id
+        marks[key][person] = row.label
+        rows_by_score[key] = row
+    return [
+        LabelledScore(
+            trace_id=row.trace_id,
+            app=row.app,
+            metric=row.metric,
+            judge=row.judge,
+            value=row.value,
+            flagged=row.flagged,
+            label=sum(marks[key].values()) / len(marks[key]),
+        )
+        for key, row in rows_by_score.items()
+    ]
+
+
+def load_feedback(
+    connection: Connection, project: str, trace_ids: Sequence[str]
+) -> dict[str, list[Feedback]]:
+    """The newest mark of each person on each thing, by trace id."""
+    newest: dict[tuple[Any, ...], Feedback] = {}
+    statement = (
+        select(feedback)
+        .where(feedback.c.project == project, feedback.c.trace_id.in_(list(trace_ids)))
+        .order_by(feedback.c.created_at, feedback.c.id)
+    )
+    for row in connection.execute(statement):
+        # Marks without an author may be of different people: each counts.
+        person = row.author if row.author is not None else row.id
+        newest[row.trace_id, row.metric, row.statement, person] = _load(row)
+    by_trace: dict[str, list[Feedback]] = defaultdict(list)
+    for mark in newest.values():
+        by_trace[mark.trace_id].append(mark)
+    return dict(by_trace)
+
+
+def _load(row: Any) -> Feedback:
+    return Feedback(**{name: row._mapping[name] for name in _COLUMNS})
+
+
+MOST_SHOWN: Final = 500
+"""Of one trace; whoever sends more keeps them, but a page must stay readable."""
+_REPORTED_COLUMNS: Final = tuple(field.name for field in fields(ReportedScore))
+_REPORTED_KEY: Final = ("project", "trace_id", "source", "name", "span_id")
+
+
+class ReportedScores:
+    """Keeps what other tools say. Its rows enter no rollup, no rule and no estimate."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, scores: Sequence[ReportedScore]) -> None:
+        """Keep the scores. Their traces may not be there yet: a score can overtake its trace.
+
+        Raises:
+            StoreUnavailable: It did not go through in time; nothing was kept.
+        """
+        newest: dict[tuple[str, ...], ReportedScore] = {}
+        for score in scores:
+            key = tuple(storable_name(part) for part in score.key)
+            if key not in newest or newest[key].reported_at <= score.reported_at:
+                newest[key] = score
+        # One order for all: two requests about the same traces must not wait for one another.
+        rows = [
+            {name: getattr(newest[key], name) for name in _REPORTED_COLUMNS}
+            for key in sorted(newest)
+        ]
+        if not rows:
+            return
+        statement = self._database.insert(reported_scores)
+        statement = statement.on_conflict_do_update(
+            index_elements=_REPORTED_KEY,
+            set_={
+                name: statement.excluded[name]
+                for name in _REPORTED_COLUMNS
+                if name not in _REPORTED_KEY
+            },
+            where=reported_scores.c.reported_at <= statement.excluded.reported_at,
+        )
+        with self._database.reserved():
+            self._database.transact(lambda connection: connection.execute(statement, rows))
+
+
+def load_reported(connection: Connection, project: str, trace_id: str) -> list[ReportedScore]:
+    """What other tools say of a trace, by source and name; of very many the latest."""
+    rows = connection.execute(
+        select(reported_scores)
+        .where(reported_scores.c.project == project, reported_scores.c.trace_id == trace_id)
+        .order_by(reported_scores.c.reported_at.desc())
+        .limit(MOST_SHOWN)
+    )
+    loaded = [_load_reported(row) for row in rows]
+    return sorted(loaded, key=lambda score: (score.source, score.name, score.span_id))
+
+
+def _load_reported(row: Any) -> ReportedScore:
+    return ReportedScore(**{name: row._mapping[name] for name in _REPORTED_COLUMNS})
