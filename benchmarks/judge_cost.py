@@ -30,7 +30,7 @@ from rag_monitor.judges.hardening import draw_boundary, fenced
 from rag_monitor.judges.openai_compatible import create
 from rag_monitor.judges.prompt_evidence import gather
 from rag_monitor.judges.prompts import PromptSet, prompts_for
-from rag_monitor.judges.questions import make_plan, question_text
+from rag_monitor.judges.questions import ASKABLE, make_plan, question_text
 
 SENTENCE = (
     "the rate for a first home loan is set by the bank each year and may be lowered for clients "
@@ -38,7 +38,7 @@ SENTENCE = (
 )
 WORDS = SENTENCE.split()
 RAGAS_ASPECTS = frozenset({Aspect.SUPPORT, Aspect.USEFULNESS, Aspect.GRADE})
-LOGIT_ASPECTS = frozenset(Aspect) - {Aspect.QUESTION_SIMILARITY, Aspect.SUMMARY_QUESTION}
+LOGIT_ASPECTS = ASKABLE - {Aspect.QUESTION_SIMILARITY, Aspect.SUMMARY_QUESTION}
 PUBLISHED = {"calls": 10, "prompt_tokens": 10_024, "output_tokens": 855, "cached_prompt": 3_091}
 DRAWS = 25
 TEMPLATE_HEAD, TEMPLATE_TAIL = 8, 5

@@ -163,8 +163,14 @@ class ScriptedJudge:
         return Judgement(
             identity=self._identity,
             verdicts=verdicts,
-            missing=dict.fromkeys(request.aspects - self.aspects, "unsupported_aspect"),
+            missing=self._missing(request),
             usage=JudgeUsage(calls=1, input_tokens=100, output_tokens=len(verdicts)),
+        )
+
+    def _missing(self, request: JudgeRequest) -> dict[Aspect, str]:
+        uncited = _OF_CITATIONS if request.citations is None else frozenset[Aspect]()
+        return dict.fromkeys(request.aspects & uncited, "no_citations") | dict.fromkeys(
+            request.aspects - self.aspects, "unsupported_aspect"
         )
 
     async def judge_many(self, requests: Sequence[JudgeRequest]) -> Sequence[Judgement | Exception]:
@@ -181,6 +187,7 @@ class ScriptedJudge:
         """Nothing to release."""
 
 
+_OF_CITATIONS = frozenset({Aspect.CITED_SUPPORT, Aspect.CITATION})
 _PER_PASSAGE = frozenset({Aspect.RELEVANCE, Aspect.USEFULNESS, Aspect.USE})
 
 
@@ -192,6 +199,10 @@ def _uniform_verdicts(
         texts = request.contexts or ()
     elif aspect is Aspect.COVERAGE:
         texts = [point.text for point in request.key_points or ()]
+    elif aspect is Aspect.CITED_SUPPORT:
+        texts = [s.text for s in request.citations.statements] if request.citations else ()
+    elif aspect is Aspect.CITATION:
+        texts = [""] * len(request.citations.passages) if request.citations else ()
     elif aspect is Aspect.SUPPORT and request.statements is not None:
         texts = [statement.text for statement in request.statements]
     else:

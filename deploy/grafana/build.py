@@ -99,6 +99,8 @@ def quality() -> list[Panel]:
         _score("answer_supported", "Answers wholly supported"),
         _score("answer_relevance", "Answer relevance"),
         _score("refusal_rate", "Refusals"),
+        _score("citation_recall", "Statements that what they cite supports"),
+        _score("citation_validity", "Citations of passages that exist"),
         Panel(
             title="Change of faithfulness by release",
             description="Difference to the app as a whole: a release that stands out.",

@@ -36,6 +36,11 @@ class Aspect(StrEnum):
     SUMMARY_QUESTION = "summary_question"
     """Per key-phrase question of the contexts: does the answer answer it?"""
 
+    CITED_SUPPORT = "cited_support"
+    """Per statement of an answer that cites: do the passages that it cites support it?"""
+    CITATION = "citation"
+    """Per citation: does its passage support a statement, or is it needed beside others?"""
+
 
 class KeyPointSource(StrEnum):
     """Where a key point came from."""
@@ -65,6 +70,29 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CitedStatement(Statement):
+    """A statement with what it cites."""
+
+    citations: tuple[int, ...]
+    """Numbers of citations, 0-based; empty where it cites nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Citations:
+    """What an answer cites, and for what."""
+
+    statements: tuple[CitedStatement, ...]
+    """All of the answer, in order."""
+    passages: tuple[tuple[int, ...], ...]
+    """Of each citation, which passages it points at, 0-based: none where there is no such passage,
+    several where they are of one document."""
+    labels: tuple[str, ...]
+    """What each calls its passage, as written."""
+    loose: tuple[tuple[int, ...], ...] = ()
+    """The same of citations that stand with no statement."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeRequest:
     """Everything a judge may know about one trace, and the union of what the metrics ask."""
 
@@ -80,6 +108,8 @@ class JudgeRequest:
     key_points: tuple[KeyPoint, ...] | None = None
     """None: none are labelled; a judge that can may infer them."""
     references: tuple[str, ...] = ()
+    citations: Citations | None = None
+    """None: the answer has none."""
     key: str = ""
     """Opaque name for logs, caches and drawn boundaries; never shown to a model."""
     project: str = "default"

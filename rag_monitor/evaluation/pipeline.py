@@ -29,7 +29,7 @@ from rag_monitor.evaluation.failure_log import FailureLog
 from rag_monitor.evaluation.plan import EvaluationPlan
 from rag_monitor.evaluation.request import build_request
 from rag_monitor.judges.judge import Judge
-from rag_monitor.metrics.rag import failed_scores, score_trace, sentence_of
+from rag_monitor.metrics.rag import NO_CITATIONS, failed_scores, score_trace, sentence_of
 from rag_monitor.sampling.sampler import Sampler
 from rag_monitor.self_tracing import JUDGE, SelfTracing
 
@@ -323,7 +323,8 @@ class Pipeline:
                 result.usage.output_tokens
             )
             try:
-                return Outcome(scores=tuple(score_trace(task.trace, result, metrics, now)))
+                every = score_trace(task.trace, result, metrics, now)
+                return Outcome(scores=tuple(score for score in every if _worth_keeping(score)))
             except Exception as error:  # noqa: BLE001 - one odd judgement must not spoil the batch
                 result = error
         if (
@@ -362,6 +363,11 @@ def _reached(result: Judgement | Exception) -> bool | None:
         return False
     nothing_sent = isinstance(result, BudgetExhausted | JudgeBehind)
     return True if isinstance(result, Judgement | JudgeError) and not nothing_sent else None
+
+
+def _worth_keeping(score: Score) -> bool:
+    """Whether a score is saved: most applications never cite, and need no rows that say so."""
+    return score.reason != NO_CITATIONS
 
 
 def _values(scores: Sequence[Score]) -> Mapping[str, float]:

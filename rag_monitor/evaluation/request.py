@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Final
 
 from rag_monitor.domain.judgement import Aspect, JudgeRequest, KeyPoint, KeyPointSource
 from rag_monitor.domain.trace import Trace
-from rag_monitor.metrics.rag import passages_of
+from rag_monitor.metrics.rag import citations_of, passages_of
+
+_OF_CITATIONS: Final = frozenset({Aspect.CITED_SUPPORT, Aspect.CITATION})
 
 
 def build_request(trace: Trace, aspects: Collection[Aspect]) -> JudgeRequest:
@@ -25,6 +28,7 @@ def build_request(trace: Trace, aspects: Collection[Aspect]) -> JudgeRequest:
         contexts=passages_of(trace),
         aspects=frozenset(aspects),
         key_points=_key_points(trace),
+        citations=None if _OF_CITATIONS.isdisjoint(aspects) else citations_of(trace),
         references=(expected.references or ()) if expected else (),
     )
 

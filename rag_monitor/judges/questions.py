@@ -26,6 +26,9 @@ Splitter = Callable[[str], Sequence[Statement]]
 
 PER_PASSAGE: Final = (Aspect.RELEVANCE, Aspect.USEFULNESS, Aspect.USE)
 ONCE: Final = (Aspect.ANSWER_SUPPORTED, Aspect.GRADE, Aspect.NONCOMMITTAL)
+ASKABLE: Final = frozenset(Aspect) - {Aspect.CITED_SUPPORT, Aspect.CITATION}
+"""What is put to a language model. Citations would take a question for each statement and set of
+passages; the embedded judge, which sees every trace, tells of them."""
 NEEDS_ANSWER: Final = frozenset(Aspect) - {Aspect.RELEVANCE, Aspect.COVERAGE}
 NEEDS_CONTEXTS: Final = frozenset(
     {

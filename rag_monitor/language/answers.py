@@ -1,4 +1,4 @@
-"""What kind of sentence an answer's sentence is: claim, lead-in, courtesy, question, citation.
+"""What kind of sentence an answer's sentence is: claim, lead-in, courtesy, question.
 
 Courtesies are not claims; everything that asserts something is, whatever it says about itself.
 What declines is told by `refusals`.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from rag_monitor.language.hints import Hints
 from rag_monitor.language.refusals import APOLOGY
 
 _GREETING: Final = re.compile(
@@ -39,19 +38,6 @@ _HEDGE: Final = re.compile(
     r"typically|usually|often|it is possible)\b"
     r"|可能|也许|或许|大概|似乎|一般来说|通常|大约"
 )
-_SOURCE_PHRASE: Final = re.compile(
-    r"\(?(?:\b(?:according to|based on|from|as (?:mentioned|stated|described) in|in|see|per|"
-    r"refer(?:enced|ring)? (?:in|to)|source:?)\s+)?"
-    r"(?:the )?(?:(?:given|provided|above|following|retrieved) )?(?:passages?|contexts?|"
-    r"documents?|sources?) ?(?:#? ?\d+)?(?:(?:, ?| and | & |"
-    r", and )(?:passage )?\d+)*\)?[,:]?"
-    r"|\[\d+(?:, ?\d+)*\]|【\d+】|\[\^\d+\]"
-    r"|(?:根据|基于|依据|参考|按照)(?:以上|上述|已知|所给|提供的|给定的|"
-    r"相关)?(?:的)?(?:信息|资料|上下文|文档|内容|材料|段落\d*|文章|新闻)[，,:：]?"
-)
-_SOURCE_HINTS: Final = Hints((
-    "passage", "context", "document", "source", "[", "【", "根据", "基于", "依据", "参考", "按照",
-))  # fmt: skip
 _QUESTION: Final = re.compile(r"[?？][\"'”’)）\]」』]*$")
 
 
@@ -109,16 +95,3 @@ def is_lead_in(text: str) -> bool:
 def is_hedged(folded: str) -> bool:
     """Whether a folded sentence says "may", "likely", 可能 …."""
     return _HEDGE.search(folded) is not None
-
-
-def is_citation(folded: str) -> bool:
-    """Whether a folded sentence only names its source: "(Passage 2)", "[3]"."""
-    stripped = strip_source_phrases(folded)
-    return stripped is not folded and not any(c.isalnum() for c in stripped)
-
-
-def strip_source_phrases(folded: str) -> str:
-    """A folded sentence without citations and "according to passage 2"."""
-    if not _SOURCE_HINTS.found(folded):
-        return folded
-    return _SOURCE_PHRASE.sub(" ", folded)

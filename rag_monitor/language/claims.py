@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from rag_monitor.language import answers
+from rag_monitor.language.citations import is_citation
 from rag_monitor.language.normalise import fold
+from rag_monitor.language.references import without_citations
 from rag_monitor.language.refusals import is_refusal
 from rag_monitor.language.replies import is_bare_reply
 from rag_monitor.language.sentences import Span, split_sentences
@@ -48,8 +50,15 @@ class AnswerParts:
 def take_apart(answer: str) -> AnswerParts:
     """Sort the sentences of `answer` into claims, refusals and the rest.
 
-    A lead-in ("Here are the steps:") is left out only when something follows it.
+    A lead-in ("Here are the steps:") is left out only when something follows it. What sentences
+    cite is no part of their texts, which may so be shorter than the places they stand at.
     """
+    bare = without_citations(answer)
+    parts = _take_apart(bare)
+    return parts if bare is answer else _tidied(parts)
+
+
+def _take_apart(answer: str) -> AnswerParts:
     claims: list[Span] = []
     refusals: list[Span] = []
     others: list[Span] = []
@@ -63,7 +72,7 @@ def take_apart(answer: str) -> AnswerParts:
             refusals.append(span)
         elif (
             answers.is_question(span.text)
-            or answers.is_citation(folded)
+            or is_citation(folded)
             or answers.is_courtesy(folded)
             or answers.is_about_sources(folded)
             or answers.is_heading(span.text)
@@ -79,6 +88,25 @@ def take_apart(answer: str) -> AnswerParts:
     # Alone a yes is the answer; before others it says what they say.
     (others if claims else claims).extend(replies)
     return AnswerParts(tuple(claims), tuple(refusals), tuple(others))
+
+
+_HOLE: Final = re.compile(r"[ \t]{2,}|[ \t]+(?=[.,;:!?。，；：！？、)）])")
+
+
+def _tidied(parts: AnswerParts) -> AnswerParts:
+    """The same without the blanks that citations left."""
+    return AnswerParts(
+        *(tuple(map(_tidy, spans)) for spans in (parts.claims, parts.refusals, parts.others))
+    )
+
+
+def _tidy(span: Span) -> Span:
+    return span._replace(text=_HOLE.sub(_closed, span.text))
+
+
+def _closed(hole: re.Match[str]) -> str:
+    following = hole.string[hole.end() : hole.end() + 1]
+    return "" if following in ".,;:!?。，；：！？、)）" or not following.isascii() else " "
 
 
 def _heads_table(sentences: Sequence[Span], number: int) -> bool:

@@ -26,6 +26,9 @@ SCORE_METRICS: Final = (
     "context_precision",
     "context_utilization",
     "context_recall",
+    "citation_precision",
+    "citation_recall",
+    "citation_validity",
     "summary_score",
 )
 """Scores, the better the higher."""

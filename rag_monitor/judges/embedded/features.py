@@ -15,7 +15,7 @@ from rag_monitor.judges.embedded.matching import Match, Matches, common_words
 from rag_monitor.judges.embedded.number_derivation import NumberDerivation
 from rag_monitor.judges.embedded.segments import Segment
 from rag_monitor.judges.embedded.yes_no_answers import agrees
-from rag_monitor.language import answers
+from rag_monitor.language.citations import strip_source_phrases
 from rag_monitor.language.replies import strip_opening
 from rag_monitor.language.sentences import Span
 from rag_monitor.language.tokens import term_set
@@ -80,7 +80,7 @@ def look_up_all(spans: Sequence[Span], evidence: EvidenceIndex) -> list[ClaimEvi
 
 def _claim(span: Span) -> Segment:
     segment = Segment(span.text)
-    segment.folded = answers.strip_source_phrases(strip_opening(segment.folded))
+    segment.folded = strip_source_phrases(strip_opening(segment.folded))
     return segment
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -17,23 +17,26 @@ from rag_monitor.domain.judgement import (
     JudgeUsage,
 )
 from rag_monitor.judges.calibration import Calibration, read_calibration
+from rag_monitor.judges.embedded.citation_verdicts import add_citation_verdicts
 from rag_monitor.judges.embedded.combination import with_relevance
+from rag_monitor.judges.embedded.encoder_window import read_uncertain
 from rag_monitor.judges.embedded.evidence_index import EvidenceIndex
 from rag_monitor.judges.embedded.features import look_up_all
 from rag_monitor.judges.embedded.judging import Judging, prepare
-from rag_monitor.judges.embedded.model import Model
+from rag_monitor.judges.embedded.model import ClaimVerdict, Model
 from rag_monitor.judges.embedded.options import EmbeddedOptions, encoder_of, mismatch, weights_of
-from rag_monitor.judges.embedded.packing import reading
 from rag_monitor.judges.embedded.segments import PassageCache
 from rag_monitor.judges.embedded.verdicts import (
     LANGUAGES_DIFFER,
     build_verdicts,
+    claim_verdict,
     injection_reason,
     threshold,
 )
+from rag_monitor.language.sentences import Span
 
 if TYPE_CHECKING:
-    from rag_monitor.judges.embedded.encoder import Encoder, Reading
+    from rag_monitor.judges.embedded.encoder import Encoder
 
 FULL: Final = "embedded"
 LEXICAL: Final = "embedded-lexical"
@@ -48,12 +51,15 @@ ASPECTS: Final = frozenset(
         Aspect.COVERAGE,
         Aspect.GRADE,
         Aspect.NONCOMMITTAL,
+        Aspect.CITED_SUPPORT,
+        Aspect.CITATION,
     }
 )
 """What the embedded judge answers; it regenerates no questions and writes no text."""
 
 _ON_SUPPORT: Final = (
-    Aspect.SUPPORT, Aspect.ANSWER_SUPPORTED, Aspect.USEFULNESS, Aspect.USE, Aspect.GRADE
+    Aspect.SUPPORT, Aspect.ANSWER_SUPPORTED, Aspect.USEFULNESS, Aspect.USE, Aspect.GRADE,
+    Aspect.CITED_SUPPORT, Aspect.CITATION,
 )  # fmt: skip
 """What follows from how well the statements are supported."""
 FEATURES_VERSION: Final = "2"
@@ -138,6 +144,8 @@ class EmbeddedJudge:
             (aspect, "unsupported_aspect") for aspect in Aspect if aspect in beyond
         )
         build_verdicts(judging, self._model, self._calibration)
+        if judging.asks(Aspect.CITED_SUPPORT, Aspect.CITATION):
+            add_citation_verdicts(judging, self._by_passages, self._options)
         return Judgement(
             identity=self._identity,
             verdicts=tuple(v for v in judging.verdicts if v.aspect in request.aspects),
@@ -180,27 +188,31 @@ class EmbeddedJudge:
         """Let the encoder read the claims of a trace, within its window."""
         if self._encoder is None or judging.unsupported or not judging.asks(*_ON_SUPPORT):
             return
-        chosen = dict(self._readings(judging, evidence, self._encoder))
-        if chosen:
-            logits = self._encoder.logits(list(chosen.values()))
-            judging.read = dict(zip(chosen, logits, strict=True))
+        claims = [(claim, evidence) for claim in judging.claims]
+        judging.read = read_uncertain(
+            claims, self._model, self._encoder, self._options.encoder_window
+        )
 
-    def _readings(
-        self, judging: Judging, evidence: EvidenceIndex, encoder: Encoder
-    ) -> Iterator[tuple[int, Reading]]:
-        """Which claims of a trace the encoder reads: the least certain ones that fit its window."""
-        numbers = [
-            number
-            for number, claim in enumerate(judging.claims)
-            if any(self._model.weights(claim.span.text).read)
-            and not (claim.verbatim or claim.segment.addressed)  # decided without it
+    def _by_passages(
+        self, judging: Judging, pairs: Sequence[tuple[Span, Sequence[int]]], window: int
+    ) -> Sequence[ClaimVerdict]:
+        """How far some of the passages alone support each of some statements."""
+        contexts = judging.prepared.contexts or ()
+        evidence = {
+            places: EvidenceIndex.build(
+                [contexts[place] for place in places],
+                judging.request.question,
+                self._passage_cache.get,
+            )
+            for places in dict.fromkeys(tuple(places) for _, places in pairs)
+        }
+        claims = [
+            (claim, evidence[tuple(places)])
+            for span, places in pairs
+            for claim in look_up_all([span], evidence[tuple(places)])
         ]
-        pairs = {number: reading(judging.claims[number].segment, evidence) for number in numbers}
-        numbers = [number for number in numbers if pairs[number][1]]
-        sizes = dict(zip(pairs, encoder.sizes(list(pairs.values())), strict=True))
-        numbers.sort(key=lambda n: abs(self._model.claim(judging.claims[n]).logit_unsupported))
-        left = self._options.encoder_window
-        for number in numbers:
-            if sizes[number] <= left:
-                left -= sizes[number]
-                yield number, pairs[number]
+        read = read_uncertain(claims, self._model, self._encoder, window) if self._encoder else {}
+        return [
+            claim_verdict(claim, own, self._model, read.get(number))
+            for number, (claim, own) in enumerate(claims)
+        ]

@@ -14,6 +14,7 @@ from rag_monitor.judges.embedded.options import EmbeddedOptions
 from rag_monitor.judges.embedded.relevance import relevance
 from rag_monitor.language.claims import AnswerParts, take_apart
 from rag_monitor.language.language_mismatch import languages_differ
+from rag_monitor.language.references import without_citations
 from rag_monitor.language.script import length
 from rag_monitor.language.sentences import Span
 
@@ -110,7 +111,7 @@ def prepare(request: JudgeRequest, options: EmbeddedOptions) -> PreparedRequest:
 def _spans(request: JudgeRequest, parts: AnswerParts) -> Sequence[Span]:
     if request.statements is None:
         return parts.claims
-    return [Span(s.text, s.start, s.end) for s in request.statements]
+    return [Span(without_citations(s.text), s.start, s.end) for s in request.statements]
 
 
 def _cut(text: str, budget: int) -> tuple[str, int]:

@@ -37,6 +37,9 @@ class EmbeddedOptions:
     """Threads that read the statements of a trace, one statement each."""
     encoder_window: int = 1024
     """Tokens of one trace that the encoder reads; the least certain statements go first."""
+    max_citation_checks: int = 60
+    """How often the statements of one answer are held against passages that they cite; beyond it
+    statements are left out of `citation_recall`. The encoder reads one window more for all."""
     calibration: str = ""
     """Path of a file `rag-monitor calibrate` wrote; its version becomes part of the identity."""
 

@@ -9,9 +9,11 @@ from rag_monitor.domain.judgement import Aspect, JudgeRequest, Verdict
 from rag_monitor.judges import prompt_injection
 from rag_monitor.judges.calibration import Calibration
 from rag_monitor.judges.embedded import passage_verdicts
+from rag_monitor.judges.embedded.evidence_index import EvidenceIndex
+from rag_monitor.judges.embedded.features import ClaimEvidence
 from rag_monitor.judges.embedded.grade import AnswerStatement, grade, noncommittal
 from rag_monitor.judges.embedded.judging import Judging
-from rag_monitor.judges.embedded.model import ClaimVerdict, Model
+from rag_monitor.judges.embedded.model import ClaimVerdict, EncoderLogits, Model
 from rag_monitor.judges.embedded.segments import Segment
 from rag_monitor.language.claims import take_apart
 from rag_monitor.language.language_mismatch import languages_differ
@@ -30,6 +32,15 @@ def build_verdicts(judging: Judging, model: Model, calibration: Calibration | No
     _passages(judging)
     _coverage(judging)
     _answer_quality(judging)
+
+
+def claim_verdict(
+    claim: ClaimEvidence, evidence: EvidenceIndex, model: Model, read: EncoderLogits | None
+) -> ClaimVerdict:
+    """How far a claim is supported by what it was looked up in."""
+    if not evidence.sentences:
+        return ClaimVerdict(_LOGIT_NO_CONTEXTS, 0.0, "no_contexts")
+    return model.claim(claim, read)
 
 
 def threshold(
@@ -56,11 +67,9 @@ def _support(judging: Judging, model: Model, calibration: Calibration | None) ->
     if judging.unsupported:
         judging.missing.update(dict.fromkeys(aspects, judging.unsupported))
         return
-    empty = not any(passage.sentences for passage in judging.evidence.passages)
+    empty = not judging.evidence.sentences
     judging.claim_verdicts = [
-        ClaimVerdict(_LOGIT_NO_CONTEXTS, 0.0, "no_contexts")
-        if empty
-        else model.claim(claim, judging.read.get(number))
+        claim_verdict(claim, judging.evidence, model, judging.read.get(number))
         for number, claim in enumerate(judging.claims)
     ]
     for index, (claim, verdict) in enumerate(

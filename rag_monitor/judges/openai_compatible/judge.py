@@ -32,7 +32,7 @@ from rag_monitor.judges.openai_compatible.scoring_methods import ScoringProbe
 from rag_monitor.judges.openai_compatible.served_model import recorded
 from rag_monitor.judges.openai_compatible.transport import ChatTransport
 from rag_monitor.judges.prompts import LANGUAGES, load, prompts_hash
-from rag_monitor.judges.questions import Plan, Splitter, make_plan
+from rag_monitor.judges.questions import ASKABLE, Plan, Splitter, make_plan
 
 _log = logging.getLogger(__name__)
 
@@ -89,7 +89,7 @@ class OpenAICompatibleJudge:
     @property
     def aspects(self) -> frozenset[Aspect]:
         """All; QUESTION_SIMILARITY needs an embedder."""
-        return frozenset(Aspect) - (set() if self._embeds else {Aspect.QUESTION_SIMILARITY})
+        return ASKABLE - (set() if self._embeds else {Aspect.QUESTION_SIMILARITY})
 
     async def judge(self, request: JudgeRequest) -> Judgement:
         """Judge one trace within the deadline.
@@ -175,7 +175,7 @@ class OpenAICompatibleJudge:
 
     async def _judge_fresh(self, request: JudgeRequest) -> Judgement:
         began = time.perf_counter()
-        plan = make_plan(request, frozenset(Aspect), self._splitter)
+        plan = make_plan(request, ASKABLE, self._splitter)
         if plan.regenerate and not self._embeds:
             plan.regenerate = False
             plan.missing[Aspect.QUESTION_SIMILARITY] = "no_embedder"

@@ -29,6 +29,7 @@ from rag_monitor.judges.prompt_evidence import gather_evidence
 from rag_monitor.judges.prompt_injection import injection_reason
 from rag_monitor.judges.prompts import PromptSet, prompts_for, prompts_hash
 from rag_monitor.judges.questions import (
+    ASKABLE,
     Plan,
     Question,
     Splitter,
@@ -39,7 +40,7 @@ from rag_monitor.judges.questions import (
 from rag_monitor.judges.similarity import cosines
 
 NAME: Final = "packed"
-_LOGITS: Final = frozenset(Aspect) - {Aspect.QUESTION_SIMILARITY, Aspect.SUMMARY_QUESTION}
+_LOGITS: Final = ASKABLE - {Aspect.QUESTION_SIMILARITY, Aspect.SUMMARY_QUESTION}
 _MAX_WRITTEN: Final = 6
 _MAX_STATEMENTS: Final = 40
 _CHARS_PER_TOKEN: Final = 6
@@ -119,7 +120,7 @@ class PackedJudge(LocalJudge):
         return judgements, [case.tree.tokens if case.tree is not None else 0 for case in cases]
 
     def _open(self, request: JudgeRequest) -> _Case:
-        able = _LOGITS if self._writer is None else frozenset(Aspect)
+        able = _LOGITS if self._writer is None else ASKABLE
         plan = make_plan(request, able, self._splitter)
         if self._writer is None:
             for aspect in (Aspect.QUESTION_SIMILARITY, Aspect.SUMMARY_QUESTION):

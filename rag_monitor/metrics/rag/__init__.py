@@ -1,5 +1,6 @@
 """Live metrics of a RAG trace: arithmetic from a judge's verdicts to scores."""
 
+from rag_monitor.metrics.rag.citations import NO_CITATIONS, citations_of
 from rag_monitor.metrics.rag.passages import passages_of
 from rag_monitor.metrics.rag.scoring import (
     BAD_BELOW,
@@ -20,8 +21,10 @@ __all__ = [
     "DEFAULT_SCORING",
     "LIVE_METRICS",
     "METRICS",
+    "NO_CITATIONS",
     "ScoringOptions",
     "aspects_for",
+    "citations_of",
     "failed_scores",
     "is_bad",
     "metrics_for",

@@ -62,6 +62,7 @@ NOT_NEEDED: Final = frozenset(
         "no_embedder",
         "no_generator",
         "no_contexts",
+        "no_citations",
         "contexts_unknown",
         "languages_differ",
         "empty_answer",

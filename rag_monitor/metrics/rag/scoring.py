@@ -17,6 +17,11 @@ from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.trace import Trace
 from rag_monitor.errors import JudgeError, UnknownMetric
 from rag_monitor.metrics.rag.answer import answer_relevance, answer_relevancy, refusal
+from rag_monitor.metrics.rag.citations import (
+    citation_precision,
+    citation_recall,
+    citation_validity,
+)
 from rag_monitor.metrics.rag.faithfulness import answer_supported, faithfulness
 from rag_monitor.metrics.rag.outcome import Outcome
 from rag_monitor.metrics.rag.passages import (
@@ -69,6 +74,9 @@ _METRICS: Final[Mapping[str, _Metric]] = {
     "context_precision": _Metric(_fixed(context_precision), frozenset({Aspect.USEFULNESS})),
     "context_utilization": _Metric(_fixed(context_utilization), frozenset({Aspect.USE})),
     "context_recall": _Metric(_fixed(context_recall), frozenset({Aspect.COVERAGE})),
+    "citation_precision": _Metric(_fixed(citation_precision), frozenset({Aspect.CITATION})),
+    "citation_recall": _Metric(_fixed(citation_recall), frozenset({Aspect.CITED_SUPPORT})),
+    "citation_validity": _Metric(_fixed(citation_validity), frozenset()),
     REFUSAL_METRIC: _Metric(_fixed(refusal), frozenset({Aspect.NONCOMMITTAL})),
     "summary_score": _Metric(_summary, frozenset({Aspect.SUMMARY_QUESTION})),
 }
@@ -89,6 +97,9 @@ BAD_BELOW: Final[Mapping[str, float]] = MappingProxyType(
         "context_precision": 0.5,
         "context_utilization": 0.5,
         "context_recall": 0.5,
+        "citation_precision": 0.5,
+        "citation_recall": 0.5,
+        "citation_validity": 1.0,
         "summary_score": 0.5,
     }
 )

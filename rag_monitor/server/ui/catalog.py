@@ -16,6 +16,9 @@ _HELP: Final = {
     "context_precision": msgid("Are the useful passages ranked first?"),
     "context_utilization": msgid("Passages the answer actually drew on"),
     "context_recall": msgid("Key points that the passages cover"),
+    "citation_precision": msgid("Citations that support what they stand with"),
+    "citation_recall": msgid("Statements that the passages they cite support"),
+    "citation_validity": msgid("Citations of passages that exist"),
     "summary_score": msgid("Questions answered, weighed against length"),
     "refusal_rate": msgid("Answers that decline to answer"),
     "first_byte_ms": msgid("Question received to first piece of the answer"),
@@ -28,7 +31,7 @@ METRICS: Final = {name: (names.METRIC_NAMES[name], text) for name, text in _HELP
 }
 """Label and one-line explanation, in English; both are translated."""
 
-BAD_BELOW: Final = {"faithfulness": 0.8, "answer_supported": 0.5}
+BAD_BELOW: Final = {"faithfulness": 0.8, "answer_supported": 0.5, "citation_validity": 1.0}
 _PASSAGE_BAD_BELOW: Final = 0.5
 
 KINDS: Final = {
@@ -73,9 +76,11 @@ REASONS: Final = {
     "judge_unavailable": msgid("the judge cannot be reached"),
     "languages_differ": msgid("it is in another language than what it is compared with"),
     "low_label_mass": msgid("the judge answered neither yes nor no"),
+    "misquoted": msgid("a passage is quoted that says otherwise"),
     "name_not_found": msgid("a name is not in the passage"),
     "negation": msgid("one says what the other denies"),
     "no_answer": msgid("there is no answer"),
+    "no_citations": msgid("the answer cites nothing"),
     "no_contexts": msgid("nothing was retrieved"),
     "no_embedder": msgid("this judge has no embedding model"),
     "no_entities": msgid("there are no names, dates or quantities"),
@@ -83,9 +88,12 @@ REASONS: Final = {
     "no_key_phrases": msgid("there are no key phrases"),
     "no_key_points": msgid("no key points are labelled"),
     "no_question": msgid("there is no question"),
+    "no_such_passage": msgid("there is no such passage"),
     "no_statements": msgid("it makes no statement"),
     "no_traces": msgid("no traces"),
+    "not_cited": msgid("it cites nothing"),
     "not_covered": msgid("no passage says this"),
+    "not_needed": msgid("the other passages that it cites suffice"),
     "nothing_stated": msgid("it makes no statement"),
     "number_mismatch": msgid("a number is not in the passage"),
     "other_model_served": msgid("another model answered than the configured one"),

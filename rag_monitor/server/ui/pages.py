@@ -21,6 +21,7 @@ from rag_monitor.i18n import Message
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.quality import SCORE_METRICS
 from rag_monitor.server.ui import key_form
+from rag_monitor.server.ui.citation_view import cited_views
 from rag_monitor.server.ui.rule_form import RULE_METRICS, parameters, rule_form
 from rag_monitor.server.ui.view import Viewer, Visitor, page
 
@@ -126,6 +127,7 @@ def trace(me: Viewer, trace_id: str) -> HTMLResponse:
             "passages": list(
                 zip(contexts, passage_views(stored.scores, len(contexts)), strict=True)
             ),
+            "cited": cited_views(it, stored.scores),
             "timeline": timeline(
                 phases_of(it, me.translate),
                 it.timings.first_byte_ms,

@@ -105,6 +105,20 @@ async def test_every_metric_gets_a_score_from_one_judgement() -> None:
     assert [(d.probability, d.reason) for d in outcome.decisions] == [(1.0, SamplingReason.ALWAYS)]
 
 
+@pytest.mark.parametrize(("answer", "kept"), [("24 months [1].", True), ("24 months.", False)])
+async def test_scores_of_citations_are_kept_where_there_are_any(answer: str, kept: bool) -> None:
+    metrics = ("citation_precision", "citation_recall", "citation_validity")
+    options = EvaluationOptions(metrics=("faithfulness", *metrics))
+    plan = EvaluationPlan(every=ScriptedJudge(), options=options)
+    pipeline = Pipeline(plan, Draws(), ManualClock())  # type: ignore[arg-type]
+
+    [outcome] = await pipeline.evaluate([make_task(make_trace(answer=answer))])
+
+    values = {score.metric: score.value for score in outcome.scores}
+    assert values.pop("faithfulness") == pytest.approx(0.9)
+    assert values == (dict.fromkeys(metrics, 1.0) if kept else {})
+
+
 async def test_an_unreachable_judge_makes_the_trace_wait() -> None:
     judge = ScriptedJudge(lambda _: JudgeUnavailable())
 

@@ -14,8 +14,9 @@ from rag_monitor.domain.judgement import (
     KeyPointSource,
     Statement,
 )
+from rag_monitor.judges.questions import ASKABLE
 
-LOGIT_ASPECTS = frozenset(Aspect) - {Aspect.QUESTION_SIMILARITY, Aspect.SUMMARY_QUESTION}
+LOGIT_ASPECTS = ASKABLE - {Aspect.QUESTION_SIMILARITY, Aspect.SUMMARY_QUESTION}
 
 
 def warranty(**fields: Any) -> JudgeRequest:

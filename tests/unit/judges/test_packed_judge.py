@@ -19,7 +19,7 @@ from rag_monitor.judges.packed.loading import assemble, load_model
 from rag_monitor.judges.packed.options import PackedOptions
 from rag_monitor.judges.packed.template import ChatTemplate
 from rag_monitor.judges.prompts import PromptSet, prompts_for
-from rag_monitor.judges.questions import make_plan
+from rag_monitor.judges.questions import ASKABLE, make_plan
 from rag_monitor.metrics.rag import score_trace
 from rag_monitor.testing import make_trace
 from tests.unit.judges.requests import LOAN_VERDICTS, LOGIT_ASPECTS, loan, warranty
@@ -173,7 +173,7 @@ async def test_written_questions_and_key_points_become_verdicts() -> None:
         embedder=_Embedder(),
     )
 
-    judgement = await judge.judge(warranty(aspects=frozenset(Aspect)))
+    judgement = await judge.judge(warranty(aspects=ASKABLE))
     await judge.close()
 
     cosines = [v.probability for v in judgement.of(Aspect.QUESTION_SIMILARITY)]

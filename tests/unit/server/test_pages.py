@@ -11,6 +11,8 @@ import pytest
 
 from rag_monitor.domain.alert import RuleKind
 from rag_monitor.domain.hit import Hit, HitKind
+from rag_monitor.domain.judgement import Aspect, Verdict
+from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.errors import StoreUnavailable
 from rag_monitor.server.services import Services
 from rag_monitor.server.ui import catalog
@@ -83,6 +85,35 @@ async def test_a_trace_shows_what_is_not_supported_and_where_it_rests(
     assert "embedded/full/3f9a/v1" in text
     assert "the judge took too long: the judge did not answer within 30.0 s" in text
     assert '<svg class="timeline"' in text
+
+
+async def test_a_trace_shows_what_each_statement_cites(services: Services) -> None:
+    trace = make_trace(
+        question="What does it cost?",
+        answer="The fee is 90 euros [2]. It is waived for students [7].",
+        contexts=("Students pay nothing.", "The fee is 90 euros."),
+        id="cited",
+    )
+    verdicts = tuple(
+        Verdict(aspect=aspect, probability=probability, index=index, reason=reason)
+        for index, (probability, reason) in enumerate([(0.97, None), (0.0, "no_such_passage")])
+        for aspect in (Aspect.CITED_SUPPORT, Aspect.CITATION)
+    )
+    score = Score(metric="citation_recall", status=ScoreStatus.SCORED, value=0.5, verdicts=verdicts)
+    stored = replace(make_stored(trace), scores=(score,))
+    services.traces.stored["default", trace.trace_id] = stored
+    async with open_client(services, headers=HTML) as client:
+        text = (await client.get(f"/traces/{trace.trace_id}")).text
+    panel = text.split('id="citations"')[1].split("</section>")[0]
+    first, second = panel.split('<p class="prose">')[1:]
+
+    assert first.startswith("The fee is 90 euros.")
+    assert 'href="#passage-2"' in first
+    assert "supported by what it cites" in first
+    assert "not supported by what it cites" not in first
+    assert "<code>7</code>" in second
+    assert "there is no such passage" in second
+    assert "not supported by what it cites" in second
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)
