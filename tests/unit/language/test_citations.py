@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_monitor.language.attribution import attribute
+from rag_monitor.language.claims import take_apart
 from rag_monitor.language.references import without_citations
 from rag_monitor.language.sources import Source
 
@@ -64,6 +65,23 @@ def test_written_cases_are_read_right(language: str, cites: bool) -> None:
 
 def test_there_are_enough_cases() -> None:
     assert len(CASES) >= 200
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        ("利率下限为3.4%【1】【2】。", "利率下限为3.4%。"),
+        ("Rates rose by 5%[1], to 7 %[2].", "Rates rose by 5%, to 7 %."),
+        ("Rates rose by 5% %[1]%.", "Rates rose by 5%."),
+        ("吞吐量增长了5%^[1]^。", "吞吐量增长了5%。"),
+        ("The fee is $5[1] (net) [2].", "The fee is $5 (net)."),
+        ("Water is H₂O [1]; x² is 4\u00a0[2].", "Water is H₂O;"),
+        ('He said "no"[1]!', 'He said "no"!'),
+        ("The fee (€5) [1] is due in May (see passage 2).", "The fee (€5) is due in May."),
+    ],
+)
+def test_nothing_but_the_citation_is_taken_out(answer: str, text: str) -> None:
+    assert take_apart(answer).claims[0].text == text
 
 
 _PIECES: Final = (
