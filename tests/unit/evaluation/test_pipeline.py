@@ -109,7 +109,7 @@ async def test_every_metric_gets_a_score_from_one_judgement() -> None:
 async def test_scores_of_citations_are_kept_where_there_are_any(answer: str, kept: bool) -> None:
     metrics = ("citation_precision", "citation_recall", "citation_validity")
     options = EvaluationOptions(metrics=("faithfulness", *metrics))
-    plan = EvaluationPlan(every=ScriptedJudge(), options=options)
+    plan = EvaluationPlan(baseline=ScriptedJudge(), options=options)
     pipeline = Pipeline(plan, Draws(), ManualClock())  # type: ignore[arg-type]
 
     [outcome] = await pipeline.evaluate([make_task(make_trace(answer=answer))])
