@@ -62,4 +62,4 @@ async def test_a_metric_without_meaning_is_null_with_its_reason() -> None:
 def test_a_judge_is_asked_only_for_metrics_it_can_serve() -> None:
     judge = ScriptedJudge({Aspect.SUPPORT: 0.9, Aspect.RELEVANCE: 0.9})
 
-    assert set(metrics_of(judge)) == {"faithfulness", "context_relevance"}
+    assert set(metrics_of(judge)) == {"faithfulness", "context_relevance", "citation_validity"}
