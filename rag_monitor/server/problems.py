@@ -194,7 +194,7 @@ def _message(item: Mapping[str, Any]) -> str:
     if item.get("type") == "json_invalid":
         reason = item.get("ctx", {}).get("error", "")
         message = Message("the body is not valid JSON ({reason})", reason=reason)
-    sent = message[:300].encode("utf-8", "replace").decode()
+    sent = message[:600].encode("utf-8", "replace").decode()
     return message if sent == message else sent
 
 

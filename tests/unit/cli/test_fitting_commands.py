@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 from rag_monitor.cli.application import app
 
-NAMED = "问题=question,回答=answer,标注=label_faithful,上下文=contexts"
+NAMED = "提问原文=question,答复原文=answer,人工判断=label_faithful,资料原文=contexts"
 ROWS = 140
 
 
@@ -18,10 +18,10 @@ def rows(number: int = ROWS) -> list[dict[str, object]]:
     """Faithful and unfaithful by turns, each of a source of its own."""
     return [
         {
-            "问题": f"How long is the warranty of item {n}?",
-            "回答": f"The warranty of item {n} lasts {24 if n % 2 else 60} months.",
-            "标注": n % 2,
-            "上下文": [f"The warranty of item {n} lasts 24 months."],
+            "提问原文": f"How long is the warranty of item {n}?",
+            "答复原文": f"The warranty of item {n} lasts {24 if n % 2 else 60} months.",
+            "人工判断": n % 2,
+            "资料原文": [f"The warranty of item {n} lasts 24 months."],
         }
         for n in range(number)
     ]
@@ -118,7 +118,7 @@ def test_what_was_distilled_is_told_in_the_language(
 
 
 def test_rows_that_cannot_be_read_are_told(tmp_path: Path) -> None:
-    broken: list[dict[str, object]] = [{"标注": 1}, {**rows(1)[0], "标注": "yes"}]
+    broken: list[dict[str, object]] = [{"人工判断": 1}, {**rows(1)[0], "人工判断": "yes"}]
     table = written(tmp_path / "rows.jsonl", [*rows(20), *broken])
     command = ("agreement", table, "--judge", "embedded-lexical")
 
@@ -129,5 +129,5 @@ def test_rows_that_cannot_be_read_are_told(tmp_path: Path) -> None:
 
     unnamed = run(*command)
     assert unnamed.exit_code != 0
-    assert "this one has `问题`, `回答`, `标注`, `上下文`" in unnamed.stderr
+    assert "this one has `提问原文`, `答复原文`, `人工判断`, `资料原文`" in unnamed.stderr
     assert f"none of the 22 rows of {table} could be read" in str(unnamed.exception)
