@@ -172,7 +172,7 @@ def test_a_rule_that_is_not_there_is_told_with_the_nearest(run: Run) -> None:
     [
         (("--for", "400d"), "`ends_at`：最长 366 天"),
         (("--to", "2020-01-01T00:00:00Z"), "`ends_at`：必须晚于现在"),
-        (("--to", "2020-01-01"), "`ends_at`：请写带时区的时间"),
+        (("--to", "2020-01-01"), "`ends_at`：应为带时区的时间"),
     ],
 )
 def test_what_the_monitor_refuses_is_told_in_chinese(
