@@ -83,6 +83,7 @@ class Traffic:
             rows = [
                 row
                 | {"id": f"{turn}-{row['id']}", "release": f"v{1 + turn % 2}"}
+                | {"answer": row["answer"] and f"{row['answer']} [1]"}
                 | {
                     "hits": [
                         *row["hits"],
