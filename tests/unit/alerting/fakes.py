@@ -281,3 +281,24 @@ def notification(
         created_at=EPOCH,
         **fields,
     )
+
+
+class WorstTraces:
+    """The traces of one app, of which the worst are always the same."""
+
+    def __init__(self, ids: Sequence[str]) -> None:
+        self._ids = ids
+
+    def app_names(self, project: str) -> Sequence[str]:
+        return ["shop"]
+
+    def worst(
+        self,
+        project: str,
+        app: str,
+        metric: str,
+        window: Window,
+        limit: int = 5,
+        knowledge_base: str | None = None,
+    ) -> Sequence[str]:
+        return self._ids

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 import pytest
@@ -15,7 +14,7 @@ from rag_monitor.domain.rollup import TRACES_METRIC, Rollup, RollupKey, RollupQu
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.window import Series, Window
 from rag_monitor.testing import EPOCH, ManualClock
-from tests.unit.alerting.fakes import FakeAlerts, FakeRules, rule
+from tests.unit.alerting.fakes import FakeAlerts, FakeRules, WorstTraces, rule
 
 JUDGE = "embedded/encoder/1/1"
 
@@ -85,26 +84,10 @@ class _Rollups:
         return self.load(wanted)
 
 
-class _Traces:
-    def app_names(self, project: str) -> Sequence[str]:
-        return ["shop"]
-
-    def worst(
-        self,
-        project: str,
-        app: str,
-        metric: str,
-        window: Window,
-        limit: int = 5,
-        knowledge_base: str | None = None,
-    ) -> Sequence[str]:
-        return ["c" * 32]
-
-
 def test_the_shipped_rules_see_a_worse_release_in_real_rollups() -> None:
     alerts = FakeAlerts()
     engine = AlertEngine(
-        RuleEstimates(_Rollups(), _Traces()),
+        RuleEstimates(_Rollups(), WorstTraces(["c" * 32])),
         FakeRules(default_rules()),
         alerts,
         ManualClock(),
@@ -130,7 +113,7 @@ def test_what_an_app_sent_days_ago_is_not_read_again_by_every_run() -> None:
         return load(wanted)
 
     rollups.load = counted  # type: ignore[method-assign]
-    source = RuleEstimates(rollups, _Traces())
+    source = RuleEstimates(rollups, WorstTraces(["c" * 32]))
 
     def sent(minutes: float, hours: int = 24) -> int:
         end = EPOCH + timedelta(minutes=minutes)
@@ -156,7 +139,7 @@ def test_a_change_of_judge_is_not_a_change_of_quality(
     params = {"baseline": baseline, "min_drop": 0.05}
     drop = rule(RuleKind.DROP, metric="faithfulness", params=params)
     engine = AlertEngine(
-        RuleEstimates(_Rollups(other, beside=beside), _Traces()),
+        RuleEstimates(_Rollups(other, beside=beside), WorstTraces(["c" * 32])),
         FakeRules([drop]),
         FakeAlerts(),
         ManualClock(),
@@ -174,7 +157,7 @@ def test_an_alert_stays_while_another_judge_takes_over() -> None:
     )
     rollups, alerts = _Rollups(), FakeAlerts()
     engine = AlertEngine(
-        RuleEstimates(rollups, _Traces()), FakeRules([drop]), alerts, ManualClock()
+        RuleEstimates(rollups, WorstTraces(["c" * 32])), FakeRules([drop]), alerts, ManualClock()
     )
     engine.run(EPOCH)
     (before,) = alerts.alerts.values()
@@ -188,7 +171,7 @@ def test_an_alert_stays_while_another_judge_takes_over() -> None:
 
 
 def test_the_release_before_is_found_with_the_rules_own_minimum() -> None:
-    estimates = RuleEstimates(_Rollups(), _Traces())
+    estimates = RuleEstimates(_Rollups(), WorstTraces(["c" * 32]))
     window = Window.ending(EPOCH, timedelta(minutes=10))
     names = estimates.releases("default", "shop", window)
     assert names == ["v2"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import timedelta
 
 from rag_monitor.alerting.engine import AlertEngine
@@ -12,30 +12,13 @@ from rag_monitor.domain.alert import AlertState
 from rag_monitor.domain.judgement import Aspect, JudgeIdentity, Judgement, Verdict
 from rag_monitor.domain.rollup import TraceFacts
 from rag_monitor.domain.trace import TraceStatus
-from rag_monitor.domain.window import Window
 from rag_monitor.metrics.rag import score_trace
 from rag_monitor.testing import EPOCH, ManualClock, make_trace
 from tests.unit.aggregation.memory import MemoryRollups
-from tests.unit.alerting.fakes import FakeAlerts, FakeRules
+from tests.unit.alerting.fakes import FakeAlerts, FakeRules, WorstTraces
 
 METRICS = ("faithfulness", "context_precision", "context_relevance", "answer_relevance")
 HOUR = timedelta(hours=1)
-
-
-class _Traces:
-    def app_names(self, project: str) -> Sequence[str]:
-        return ["shop"]
-
-    def worst(
-        self,
-        project: str,
-        app: str,
-        metric: str,
-        window: Window,
-        limit: int = 5,
-        knowledge_base: str | None = None,
-    ) -> Sequence[str]:
-        return []
 
 
 def asked(ago: timedelta, *, failed: bool = False) -> TraceFacts:
@@ -66,7 +49,7 @@ def asked(ago: timedelta, *, failed: bool = False) -> TraceFacts:
 def fired(facts: Iterable[TraceFacts]) -> set[str]:
     """The shipped rules that fire, after they looked for five minutes."""
     alerts = FakeAlerts()
-    estimates = RuleEstimates(MemoryRollups(list(facts)), _Traces())
+    estimates = RuleEstimates(MemoryRollups(list(facts)), WorstTraces([]))
     engine = AlertEngine(estimates, FakeRules(default_rules()), alerts, ManualClock())
     for seconds in (0, 150, 300):
         engine.run(EPOCH + timedelta(seconds=seconds))
