@@ -12,35 +12,34 @@ import hashlib
 import json
 import random
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.embedded_judge import splits
+from benchmarks.embedded_judge.training_pairs import (
+    CONTRADICTED,
+    LABELS,
+    SUPPORTED,
+    UNSUPPORTED,
+    Entailment,
+)
 from benchmarks.embedded_judge.written import Statement, statements
 from rag_monitor.judges.embedded.evidence_index import EvidenceIndex
 from rag_monitor.judges.embedded.packing import joined, reading, units
 from rag_monitor.judges.embedded.segments import Segment
 from rag_monitor.language.normalise import to_simplified
-from rag_monitor.language.script import has_han
 
-SUPPORTED, CONTRADICTED, UNSUPPORTED = 0, 1, 2
-LABELS: Final = {
-    "supported": SUPPORTED, "contradicted": CONTRADICTED, "unsupported": UNSUPPORTED,
-}  # fmt: skip
 DETAILS: Final = Path(__file__).parent / "written_details"
+ALL: Final = 99_999
 TAKEN: Final = {
-    "vitaminc_real": 900, "fever_symmetric": 200, "fool_me_twice": 500, "snli_counterfactual": 500,
-    "summedits_podcast": 100, "summedits_news": 150, "summedits_sales_call": 100,
-    "summedits_qmsumm": 60, "bump": 200, "factcheck_gpt": 200, "citecheck": 500, "cmrc": 1600,
-    "drcd": 900,
+    "begin_cmu": 0, "snli_dev": 0, "fever_adversarial": 0,
+    "conjnli_auto": 3_000, "begin_wow": 1_500, "breaking_nli": 2_400,
 }  # fmt: skip
-"""Most statements of one round; sources whose statements alone give the label away are cut short,
-and what is not named is left out."""
-WRITTEN: Final = {"zh": 9999, "en": 800}
-"""Most statements of `written` of each language."""
+"""Most statements of sources whose statements alone give the label away; of others all are
+taken."""
 HELD_OUT: Final = 8
 """One page, article or query of so many is kept from every encoder (`fool_me_twice`: of four)."""
 WHOLE_UNITS: Final = 420
@@ -57,21 +56,6 @@ UNBIASED: Final = frozenset({
 """Sources whose statements alone give away next to nothing (`nli/README.md`)."""
 DISTRACTED: Final = 0.3
 """Share of the written statements whose evidence is chosen among other premises too."""
-
-
-@dataclass(frozen=True, slots=True)
-class Entailment:
-    """A statement, what the judge reads beside it, and what that says of it."""
-
-    corpus: str
-    group: str
-    unit: str
-    """Statements of one unit differ in little and are read in the same batch."""
-    claim: str
-    evidence: str
-    label: int
-    prior: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """Log-odds of the classes by the words of the claim alone, which need not be learnt."""
 
 
 def beside(claim: str, contexts: Sequence[str], question: str = "") -> tuple[str, str]:
@@ -94,12 +78,14 @@ def public(folder: Path) -> Iterator[dict[str, Any]]:
             yield from map(json.loads, lines)
 
 
-def public_pairs(folder: Path, *, held_out: bool, most: dict[str, int]) -> list[Entailment]:
+def public_pairs(
+    folder: Path, *, held_out: bool, most: Mapping[str, int], others: int = 0
+) -> list[Entailment]:
     """Public pairs, of every source at most so many, in units of neighbouring rows of a group."""
     by: dict[str, dict[str, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
     for row in public(folder):
         source, group = row["source"], row["group"]
-        if source in most and is_held_out(source, group) == held_out:
+        if most.get(source, others) and is_held_out(source, group) == held_out:
             by[source][group].append(row)
     found = []
     draw = random.Random(41)
@@ -112,7 +98,7 @@ def public_pairs(folder: Path, *, held_out: bool, most: dict[str, int]) -> list[
         draw.shuffle(blocks)
         taken = 0
         for number, block in enumerate(blocks):
-            if taken >= most[source]:
+            if taken >= most.get(source, others):
                 break
             taken += len(block)
             for row in block:
@@ -190,14 +176,9 @@ def learnt(folder: Path) -> list[Entailment]:
         for one in statements(DETAILS)
         if not splits.is_once(one.premise) and not splits.is_validation(one.premise)
     ]
-    pairs = written_pairs(written, "written", draw)
-    kept: set[str] = set()
-    for language, most in WRITTEN.items():
-        units_of = sorted({p.unit for p in pairs if has_han(p.claim) == (language == "zh")})
-        kept.update(draw.sample(units_of, min(len(units_of), most // TRIPLE)))
     return [
-        *with_priors(public_pairs(folder, held_out=False, most=TAKEN)),
-        *with_priors([pair for pair in pairs if pair.unit in kept]),
+        *with_priors(public_pairs(folder, held_out=False, most=TAKEN, others=ALL)),
+        *with_priors(written_pairs(written, "written", draw)),
         *with_priors(written_pairs(details, "written_details", draw)),
     ]
 

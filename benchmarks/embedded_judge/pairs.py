@@ -1,8 +1,9 @@
 """Pairs of a claim and its packed evidence, to fine-tune an encoder on.
 
-Usage: `python -m benchmarks.embedded_judge.pairs DATA_FOLDER MAIN_FILE LATE_FILE`
-Writes what `train_encoder` reads: one pair a line, in MAIN_FILE public pairs, written statements
-and claims of whole rows, in LATE_FILE the sentences of RAG answers.
+Usage: `python -m benchmarks.embedded_judge.pairs DATA_FOLDER PAIRS_FILE`
+Writes what `distil_encoder` reads, one pair a line: public pairs, written statements, claims of
+whole rows, sentences of RAG answers, and claims beside evidence of other passages of the
+same source, which nobody labelled.
 
 Only permissively licensed rows, sentences made from them, and what was written for the project.
 WiCE is left out altogether, of every other corpus one source in four, of public pairs one group in
@@ -13,28 +14,31 @@ combination with the other features learnt, on rows it never saw.
 from __future__ import annotations
 
 import hashlib
-import json
 import random
 import re
 import sys
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.embedded_judge import entailment, rag_answers
 from benchmarks.embedded_judge.corpora import EVERYDAY_SEEN, Row, all_rows, load
-from benchmarks.embedded_judge.entailment import (
+from benchmarks.embedded_judge.entailment import with_priors
+from benchmarks.embedded_judge.perturb import perturb
+from benchmarks.embedded_judge.training_pairs import (
     CONTRADICTED,
     SUPPORTED,
+    UNLABELLED,
     UNSUPPORTED,
     Entailment,
-    with_priors,
+    write_pairs,
 )
-from benchmarks.embedded_judge.perturb import perturb
 from rag_monitor.judges.embedded.evidence_index import EvidenceIndex
 from rag_monitor.judges.embedded.packing import reading
 from rag_monitor.judges.embedded.segments import Segment
 from rag_monitor.language.claims import take_apart
+from rag_monitor.language.script import has_han
 from rag_monitor.language.sentences import split_sentences
 
 FOLDS = 4
@@ -42,12 +46,14 @@ FOLDS = 4
 UNSEEN = frozenset({*EVERYDAY_SEEN, "wice", "wice_oracle", "wice_withheld"})
 """Corpora no encoder is trained on."""
 SHARES = {
-    "expertqa": 0.3, "clapnq": 0.2, "clapnq_withheld": 0.2, "halueval": 0.1, "uhgeval_keyword": 0.1,
-    "made_zh": 0.3, "made_zh_withheld": 0.1, "made_zh_number": 0.6, "made_zh_name": 0.6,
-    "made_zh_unit": 0.6, "made_zh_negation": 0.6, "made_zh_opposite": 0.4, "own_other_name": 0.05,
-    "own_other_number": 0.1, "own_swapped_names": 0.1, "own_shortened": 0.05, "own_joined": 0.05,
+    "expertqa": 1.0, "clapnq": 1.0, "clapnq_withheld": 1.0, "halueval": 0.5, "uhgeval_keyword": 0.5,
+    "made_zh": 0.6, "made_zh_withheld": 0.4, "made_zh_number": 0.8, "made_zh_name": 0.8,
+    "made_zh_unit": 0.8, "made_zh_negation": 0.8, "made_zh_opposite": 0.6, "own_other_name": 0.3,
+    "own_other_number": 0.3, "own_swapped_names": 0.3, "own_shortened": 0.3, "own_joined": 0.3,
 }  # fmt: skip
 """Corpora of whole rows whose claims all carry the row's label, and which share is taken."""
+OTHER_EVIDENCE = 6_000
+"""Claims of one corpus, at most, that are read beside other evidence."""
 CONTRADICTING = frozenset({
     "made_zh_number", "made_zh_name", "made_zh_unit", "made_zh_negation", "made_zh_opposite",
     "own_fact", "own_other_name", "own_other_number", "own_swapped_names",
@@ -191,16 +197,36 @@ def training_rows(folder: Path) -> list[Entailment]:
     ]
 
 
-def write(path: Path, pairs: Iterable[Entailment]) -> None:
-    """One pair a line."""
-    lines = [json.dumps(asdict(pair), ensure_ascii=False) + "\n" for pair in pairs]
-    path.write_text("".join(lines), encoding="utf-8")
+def unlabelled(pairs: Sequence[Entailment], draw: random.Random) -> list[Entailment]:
+    """Claims of one source, each beside the evidence of another claim of its language.
+
+    Half of them stay within their group, where evidence is about the same subject.
+    """
+    by_corpus: dict[str, list[Entailment]] = defaultdict(list)
+    by_group: dict[str, list[Entailment]] = defaultdict(list)
+    for pair in pairs:
+        by_corpus[pair.corpus].append(pair)
+        by_group[f"{pair.corpus}:{pair.group}"].append(pair)
+    found = []
+    for corpus, own in by_corpus.items():
+        for pair in draw.sample(own, min(len(own), OTHER_EVIDENCE)):
+            near = draw.random() < 0.5
+            other = draw.choice(by_group[f"{corpus}:{pair.group}"] if near else own)
+            if other.evidence != pair.evidence and has_han(other.evidence) == has_han(
+                pair.evidence
+            ):
+                found.append(replace(pair, evidence=other.evidence, label=UNLABELLED))
+    return [replace(pair, unit=f"unlabelled:{n}") for n, pair in enumerate(found)]
 
 
-def main(folder: Path, first: Path, late: Path) -> None:
-    """Write both files."""
-    write(first, [*entailment.learnt(folder), *with_priors(training_rows(folder))])
-    write(late, with_priors(rag_answers.pairs_of(rag_answers.learnt())))
+def main(folder: Path, target: Path) -> None:
+    """Write the file."""
+    pairs = [
+        *entailment.learnt(folder),
+        *with_priors(training_rows(folder)),
+        *with_priors(rag_answers.pairs_of(rag_answers.learnt())),
+    ]
+    write_pairs(target, [*pairs, *unlabelled(pairs, random.Random(47))])
 
 
 if __name__ == "__main__":

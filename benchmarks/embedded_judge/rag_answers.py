@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.embedded_judge import splits
-from benchmarks.embedded_judge.entailment import LABELS, Entailment
+from benchmarks.embedded_judge.training_pairs import LABELS, Entailment
 from rag_monitor.judges.embedded.evidence_index import EvidenceIndex
 from rag_monitor.judges.embedded.packing import reading
 from rag_monitor.judges.embedded.segments import Segment

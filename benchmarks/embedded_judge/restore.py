@@ -24,9 +24,9 @@ from onnx import numpy_helper
 from safetensors.torch import save_file
 from transformers import BertConfig
 
-from benchmarks.embedded_judge.entailment import SUPPORTED
 from benchmarks.embedded_judge.quantise import away, dequantised, doubts_of, inputs_of, sample
 from benchmarks.embedded_judge.train_encoder import base_model, tokenizer_of
+from benchmarks.embedded_judge.training_pairs import SUPPORTED
 
 Floats = NDArray[np.float32]
 WORDS = "encoder.embeddings.word_embeddings.weight"

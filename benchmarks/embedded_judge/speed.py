@@ -38,7 +38,7 @@ from rag_monitor.judges.embedded import EmbeddedJudge, create, create_lexical
 from rag_monitor.judges.embedded.judge import ASPECTS
 from rag_monitor.language.compiled import COMPILED
 from rag_monitor.language.sentences import split_sentences
-from rag_monitor.server.process import tune
+from rag_monitor.server.process import tune_interpreter
 
 Times = NDArray[np.float64]
 """One row a trace: milliseconds by the clock, and of the processor."""
@@ -258,6 +258,6 @@ if __name__ == "__main__":
     parser.add_argument("--default-collector", action="store_true")
     given = parser.parse_args()
     if not given.default_collector:
-        tune()
+        tune_interpreter()
     options = {"encoder_threads": given.threads}
     main(given.data, lambda: create_lexical({}) if given.lexical else create(options))

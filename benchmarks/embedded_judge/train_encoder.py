@@ -1,67 +1,47 @@
-"""Fine-tune a small encoder to tell supported, contradicted and unsupported claims apart.
+"""A cross encoder that tells supported, contradicted and unsupported claims apart; its training.
 
-Usage: `python -m benchmarks.embedded_judge.train_encoder BASE_FOLDER OUT_FOLDER PAIRS_FILE
-[--late FILE] [--steps N] [--threads N] [--bfloat16]`
-
-BASE_FOLDER holds what `restore.py` or `widen.py` wrote. A cross encoder: claim and evidence in one
-window, the mean over all tokens, one logit a class. Word embeddings and the lowest layers stay as
-they are.
-PAIRS_FILE has the lines that `pairs.py` wrote; pairs of a unit differ in little, stay in one batch,
-and of two of them the supported one is to be ahead by a margin. Pairs of LATE, answers of the kind
-the judge reads, take a share of the batches from the step on at which it is first given. Every
-CHECKPOINT steps the state is written to OUT_FOLDER, and a run that finds one goes on from it: with
-fewer `--steps` than before to end sooner, for the batches are the same and only the rate falls over
-the last ones.
-Needs torch and transformers; the judge itself needs neither.
+Claim and evidence are read in one window; the mean over all tokens gives one logit a class. Needs
+torch and transformers; the judge itself needs neither. `distil_encoder` has the whole recipe.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
+import math
 import random
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import torch
-from safetensors.torch import load_file, save_file
+from numpy.typing import NDArray
+from safetensors.torch import load_file
 from tokenizers import Tokenizer
-from torch.nn.functional import cross_entropy, softplus
+from torch.nn.functional import cross_entropy, log_softmax, softplus
 from transformers import AutoConfig, AutoModel
 
-from benchmarks.embedded_judge.entailment import SUPPORTED, Entailment
+from benchmarks.embedded_judge.training_pairs import SUPPORTED, UNLABELLED, Entailment
 
 LONGEST: Final = 128
 """Word pieces of claim and evidence together."""
 CLASSES: Final = 3
-BATCH: Final = 32
-PART: Final = 8
-"""Pairs of a batch that one thread reads at a time."""
+BATCH_TOKENS: Final = 24_576
+"""Word pieces of a batch, those that fill rows up included."""
 BLOCK: Final = 12
-"""Batches whose pairs are sorted by length together."""
-RATE: Final = 4e-5
-"""From a restored encoder; at 1.5e-4 most held-out areas fell by .01 to .08 within 100 steps. A
-fresh base took 2e-4."""
-HEAD_RATE: Final = 1e-4
-WARM_UP: Final = 15
-DECAY: Final = 150
-"""Steps at the end over which the rate falls to nothing."""
-FROZEN: Final = 3
-"""How many of the lowest layers stay as they are."""
-CHECKPOINT: Final = 50
+"""Batches whose units are sorted by length together."""
+WARM_UP: Final = 0.06
 SMOOTHING: Final = 0.05
 MARGIN: Final = 1.0
 """Log-odds of support by which a supported pair is to be ahead of its unit's other ones."""
 MARGIN_WEIGHT: Final = 0.5
-LATE_SHARE: Final = 0.25
-"""Share of the batches that are made of late pairs."""
+HARD_SHARE: Final = 0.3
+"""Weight of people's labels beside what teachers say."""
+
+Floats = NDArray[np.float32]
 
 
 class CrossEncoder(torch.nn.Module):
@@ -69,10 +49,9 @@ class CrossEncoder(torch.nn.Module):
 
     def __init__(self, encoder: torch.nn.Module, width: int) -> None:
         super().__init__()
-        self.in_bfloat16 = False
-        """Whether products are of 16 bits, which is faster where the processor has them."""
         self.encoder = encoder
         self.head = torch.nn.Linear(width, CLASSES)
+        self.typed = getattr(encoder.config, "type_vocab_size", 0) > 0
 
     def forward(
         self,
@@ -81,86 +60,37 @@ class CrossEncoder(torch.nn.Module):
         token_type_ids: torch.Tensor,
     ) -> torch.Tensor:
         """Logits of each pair."""
-        with torch.autocast("cpu", torch.bfloat16, self.in_bfloat16, cache_enabled=False):
-            hidden = self.encoder(
-                input_ids=input_ids, attention_mask=attention_mask, token_type_ids=token_type_ids
-            ).last_hidden_state
-        hidden = hidden.float()
+        fed = {"input_ids": input_ids, "attention_mask": attention_mask}
+        if self.typed:
+            fed["token_type_ids"] = token_type_ids
+        hidden = self.encoder(**fed).last_hidden_state.float()
         mask = attention_mask.unsqueeze(-1).to(hidden.dtype)
-        return self.head((hidden * mask).sum(1) / mask.sum(1))
+        with torch.autocast(hidden.device.type, enabled=False):
+            return self.head((hidden * mask).sum(1) / mask.sum(1))
 
 
-def base_model(folder: Path, attention: str = "sdpa") -> CrossEncoder:
-    """The model in a folder; with a fresh head where `widen` wrote none.
+def base_model(folder: Path, attention: str = "sdpa", dropout: float = 0.0) -> CrossEncoder:
+    """The model in a folder; with a fresh head where there is none.
 
     Args:
-        folder: What `restore` or `widen` wrote.
+        folder: `model.safetensors`, `config.json`, `tokenizer.json`, as `restore` or
+            `multilingual_base` write them.
         attention: How transformers works out attention; `eager` makes the simplest graph.
+        dropout: Of hidden states and attention.
     """
     weights = load_file(folder / "model.safetensors")
     config = AutoConfig.from_pretrained(folder)
+    config.hidden_dropout_prob = config.attention_probs_dropout_prob = dropout
     torch.manual_seed(1)
     encoder = AutoModel.from_config(config, add_pooling_layer=False, attn_implementation=attention)
     model = CrossEncoder(encoder, config.hidden_size)
+    if not any(name.startswith("encoder.embeddings") for name in weights):
+        weights = {f"encoder.{name}": value for name, value in weights.items()}
     missing, unexpected = model.load_state_dict(weights, strict=False)
+    unexpected = [n for n in unexpected if ".pooler." not in n and not n.endswith("position_ids")]
     if unexpected or any(not name.startswith("head.") for name in missing):
         raise SystemExit(f"{folder} does not fit: {missing} {unexpected}")
     return model
-
-
-def read_pairs(path: Path) -> list[Entailment]:
-    """The lines of a file that `pairs.py` wrote."""
-    rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-    return [Entailment(**{**row, "prior": tuple(row["prior"])}) for row in rows]
-
-
-def ordered(pairs: Sequence[Entailment], draw: random.Random) -> list[list[Entailment]]:
-    """Units in the order they are learnt."""
-    units: dict[str, list[Entailment]] = defaultdict(list)
-    for pair in pairs:
-        units[pair.unit].append(pair)
-    found = list(units.values())
-    draw.shuffle(found)
-    return found
-
-
-def batched(units: Sequence[list[Entailment]], draw: random.Random) -> Iterator[list[Entailment]]:
-    """Batches of units of like lengths."""
-    place = 0
-    while place < len(units):
-        block, count = [], 0
-        while place < len(units) and count < BLOCK * BATCH:
-            block.append(units[place])
-            count += len(units[place])
-            place += 1
-        block.sort(key=lambda held: max(size(pair) for pair in held))
-        flat = [pair for held in block for pair in held]
-        made = [flat[i : i + BATCH] for i in range(0, len(flat), BATCH)]
-        draw.shuffle(made)
-        yield from made
-
-
-def size(pair: Entailment) -> int:
-    """About how many pieces a pair has, a Han character counting as most of one."""
-    text = pair.claim + pair.evidence
-    return sum(0.65 if ord(letter) > 0x2E80 else 0.24 for letter in text).__ceil__()
-
-
-def batches(
-    pairs: Sequence[Entailment], late: Sequence[Entailment], steps: int, late_from: int
-) -> Iterator[list[Entailment]]:
-    """The batches of a run, the same in every run with the same pairs."""
-    draw, other = random.Random(37), random.Random(38)
-
-    def endless(held: Sequence[Entailment], by: random.Random) -> Iterator[list[Entailment]]:
-        while True:
-            yield from batched(ordered(held, by), by)
-
-    main, answers = endless(pairs, draw), endless(late, other)
-    turn = random.Random(39)
-    for step in range(1, steps + 1):
-        own = turn.random() < LATE_SHARE
-        yield next(answers) if late and own and step > late_from else next(main)
 
 
 def tokenizer_of(folder: Path) -> Tokenizer:
@@ -171,159 +101,212 @@ def tokenizer_of(folder: Path) -> Tokenizer:
     return found
 
 
-def encode(tokenizer: Tokenizer, texts: Sequence[tuple[str, str]]) -> dict[str, torch.Tensor]:
-    """Ids of claims and evidence, filled up to the longest with zeros that no one attends to."""
-    found = tokenizer.encode_batch(list(texts))
-    shape = (len(found), max(len(row.ids) for row in found))
-    fed = {
-        name: torch.zeros(shape, dtype=torch.long)
-        for name in ("input_ids", "attention_mask", "token_type_ids")
-    }
-    for number, row in enumerate(found):
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A pair in word pieces."""
+
+    ids: NDArray[np.int32]
+    types: NDArray[np.int32]
+
+
+def read(tokenizer: Tokenizer, texts: Sequence[tuple[str, str]]) -> list[Read]:
+    """Claims and evidence in word pieces."""
+    found = []
+    for start in range(0, len(texts), 10_000):
+        rows = tokenizer.encode_batch(list(texts[start : start + 10_000]))
+        found += [Read(np.array(r.ids, np.int32), np.array(r.type_ids, np.int32)) for r in rows]
+    return found
+
+
+def filled(rows: Sequence[Read]) -> dict[str, torch.Tensor]:
+    """Rows filled up to the longest with zeros that no one attends to."""
+    shape = (len(rows), max(len(row.ids) for row in rows))
+    names = ("input_ids", "attention_mask", "token_type_ids")
+    fed = {name: np.zeros(shape, np.int64) for name in names}
+    for number, row in enumerate(rows):
         length = len(row.ids)
-        fed["input_ids"][number, :length] = torch.tensor(row.ids)
+        fed["input_ids"][number, :length] = row.ids
         fed["attention_mask"][number, :length] = 1
-        fed["token_type_ids"][number, :length] = torch.tensor(row.type_ids)
-    return fed
+        fed["token_type_ids"][number, :length] = row.types
+    return {name: torch.from_numpy(value) for name, value in fed.items()}
 
 
-def rate_at(step: int, steps: int) -> float:
-    """Share of the full rate: warm-up, full, and a straight line to nothing at the end."""
-    return max(0.0, min(step / WARM_UP, 1.0, (steps - step) / DECAY))
-
-
-def loss_of(logits: torch.Tensor, batch: Sequence[Entailment]) -> torch.Tensor:
-    """Cross entropy beside the priors, and the margin of supported ones before others of a unit."""
-    labels = torch.tensor([pair.label for pair in batch])
-    priors = torch.tensor([pair.prior for pair in batch])
-    loss = cross_entropy(logits + priors, labels, label_smoothing=SMOOTHING)
-    support = logits[:, SUPPORTED] - torch.logsumexp(logits[:, SUPPORTED + 1 :], dim=1)
-    first, second = [], []
-    for i, one in enumerate(batch):
-        for j, other in enumerate(batch):
-            if one.unit == other.unit and one.label == SUPPORTED != other.label:
-                first.append(i)
-                second.append(j)
-    if first:
-        ahead = support[first] - support[second]
-        loss = loss + MARGIN_WEIGHT * softplus(MARGIN - ahead).mean()
-    return loss
+def encode(tokenizer: Tokenizer, texts: Sequence[tuple[str, str]]) -> dict[str, torch.Tensor]:
+    """What a model is fed for claims and their evidence."""
+    return filled(read(tokenizer, texts))
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What one run learns from, and for how long."""
+    """How a model learns."""
 
     pairs: Sequence[Entailment]
-    late: Sequence[Entailment]
-    steps: int
-    threads: int
+    rows: Sequence[Read]
+    """The pairs in the model's word pieces."""
+    epochs: int
+    rate: float
+    decay: float
+    """Factor of the rate from each layer to the one below."""
+    most: Mapping[str, int]
+    """Most pairs of a corpus in an epoch, which are others each time; `""` for the rest."""
+    repeated: Mapping[str, int]
+    """How often a corpus is read in an epoch."""
+    taught: Floats | None = None
+    """Logits of teachers for each pair; without them unlabelled pairs are left out."""
+    until: float = math.inf
+    """When the rate is to have fallen to nothing, on the monotonic clock."""
 
 
-def parted(batch: Sequence[Entailment]) -> list[list[Entailment]]:
-    """A batch in parts of whole units and like lengths, the longest first."""
-    units: dict[str, list[Entailment]] = defaultdict(list)
-    for pair in batch:
-        units[pair.unit].append(pair)
-    parts: list[list[Entailment]] = []
-    for held in sorted(units.values(), key=lambda held: -max(map(size, held))):
-        if not parts or len(parts[-1]) + len(held) > PART:
-            parts.append([])
-        parts[-1] += held
-    return parts
+def epoch(plan: Plan, draw: random.Random) -> list[list[int]]:
+    """Places of the pairs of one epoch, in units, in random order."""
+    by: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for place, pair in enumerate(plan.pairs):
+        if pair.label == UNLABELLED:
+            if plan.taught is not None:
+                by["unlabelled"][pair.unit].append(place)
+        else:
+            by[pair.corpus][pair.unit].append(place)
+    found: list[list[int]] = []
+    for corpus, held in by.items():
+        units = list(held.values()) * plan.repeated.get(corpus, 1)
+        draw.shuffle(units)
+        taken = 0
+        for unit in units:
+            if taken >= plan.most.get(corpus, plan.most[""]):
+                break
+            found.append(unit)
+            taken += len(unit)
+    draw.shuffle(found)
+    return found
 
 
-def _part(
-    model: CrossEncoder,
-    tokenizer: Tokenizer,
-    wanted: list[torch.nn.Parameter],
-    whole: int,
-    part: list[Entailment],
-) -> tuple[float, tuple[torch.Tensor, ...]]:
-    """Loss and slopes of a part of a batch.
+def batches(plan: Plan, draw: random.Random) -> list[list[int]]:
+    """The batches of one epoch: units of like lengths together."""
+    units = epoch(plan, draw)
+    longest = [max(len(plan.rows[n].ids) for n in unit) for unit in units]
+    made: list[list[int]] = []
+    block = BLOCK * BATCH_TOKENS // 100
+    for start in range(0, len(units), block):
+        order = sorted(range(start, min(len(units), start + block)), key=longest.__getitem__)
+        batch: list[int] = []
+        for number in order:
+            if batch and (len(batch) + len(units[number])) * longest[number] > BATCH_TOKENS:
+                made.append(batch)
+                batch = []
+            batch = batch + units[number]
+        made.append(batch)
+    draw.shuffle(made)
+    return made
 
-    Each part is one thread's: threads that share every product wait for each other at each of them,
-    which on cores that others use as well takes three times as long.
-    """
-    fed = encode(tokenizer, [(pair.claim, pair.evidence) for pair in part])
-    loss = loss_of(model(**fed), part) * (len(part) / whole)
-    return loss.item(), torch.autograd.grad(loss, wanted)
+
+def loss_of(logits: torch.Tensor, batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    """What people say, beside the priors; what teachers say; supported ones ahead of their unit."""
+    labels = batch["labels"]
+    known = labels != UNLABELLED
+    if not known.any():
+        hard = logits.sum() * 0.0
+    else:
+        hard = cross_entropy(
+            (logits + batch["priors"])[known], labels[known], label_smoothing=SMOOTHING
+        )
+        support = logits[:, SUPPORTED] - torch.logsumexp(logits[:, SUPPORTED + 1 :], dim=1)
+        same = batch["units"][:, None] == batch["units"][None, :]
+        ahead = (labels == SUPPORTED)[:, None] & ((labels > SUPPORTED) & known)[None, :] & same
+        if ahead.any():
+            one, other = ahead.nonzero(as_tuple=True)
+            hard = hard + MARGIN_WEIGHT * softplus(MARGIN - support[one] + support[other]).mean()
+    if "taught" not in batch:
+        return hard
+    taught = torch.softmax(batch["taught"], dim=1)
+    soft = -(taught * log_softmax(logits, dim=1)).sum(1).mean()
+    return HARD_SHARE * hard + soft
 
 
-def train(model: CrossEncoder, tokenizer: Tokenizer, plan: Plan, out: Path) -> None:
-    """Learn, writing a checkpoint now and then; goes on from one that is there."""
+def _groups(model: CrossEncoder, plan: Plan) -> list[dict[str, Any]]:
+    """Parameters with their rates: the lower the layer the smaller, embeddings none."""
+    layers = model.encoder.config.num_hidden_layers
+    by: dict[int, list[torch.nn.Parameter]] = defaultdict(list)
     for name, parameter in model.encoder.named_parameters():
-        low = any(f"layer.{n}." in name for n in range(FROZEN))
-        parameter.requires_grad = not (low or name.startswith("embeddings."))
-    learnt = [p for p in model.encoder.parameters() if p.requires_grad]
-    tuner = torch.optim.AdamW(
-        [
-            {"params": learnt, "lr": RATE, "full": RATE, "weight_decay": 0.01},
-            {"params": list(model.head.parameters()), "lr": HEAD_RATE, "full": HEAD_RATE},
-        ]
-    )
-    state = out / "state.pt"
-    done, late_from = 0, 0
-    if state.exists():
-        stored = torch.load(state, weights_only=True)
-        model.load_state_dict(stored["model"])
-        tuner.load_state_dict(stored["tuner"])
-        done, late_from = int(stored["step"]), int(stored.get("late_from", stored["step"]))
-    started, losses = time.monotonic(), []
-    pool = ThreadPoolExecutor(plan.threads, initializer=torch.set_num_threads, initargs=(1,))
-    model.train()
-    for step, batch in enumerate(batches(plan.pairs, plan.late, plan.steps, late_from), 1):
-        if step <= done:
-            continue
-        for group in tuner.param_groups:
-            group["lr"] = group["full"] * rate_at(step, plan.steps)
-        wanted = [p for p in model.parameters() if p.requires_grad]
-        parts = list(pool.map(partial(_part, model, tokenizer, wanted, len(batch)), parted(batch)))
-        for place, parameter in enumerate(wanted):
-            parameter.grad = sum((slopes[place] for _, slopes in parts[1:]), parts[0][1][place])
-        torch.nn.utils.clip_grad_norm_(wanted, 1.0)
-        tuner.step()
-        tuner.zero_grad(set_to_none=True)
-        losses.append(sum(loss for loss, _ in parts))
-        if step % 10 == 0:
-            said = {
-                "step": step,
-                "loss": round(float(np.mean(losses[-50:])), 4),
-                "seconds": round(time.monotonic() - started),
-            }
-            print(json.dumps(said), flush=True)
-        if step % CHECKPOINT == 0 or step == plan.steps:
-            kept = {"model": model.state_dict(), "tuner": tuner.state_dict(), "step": step}
-            if plan.late:
-                kept["late_from"] = late_from
-            torch.save(kept, out / "state.new")
-            (out / "state.new").replace(state)
-            save_file(
-                {k: v.contiguous() for k, v in model.state_dict().items()},
-                out / f"model-{step}.safetensors",
-            )
+        parts = name.split(".")
+        number = int(parts[parts.index("layer") + 1]) if "layer" in parts else None
+        if number is None and "embeddings" in name:
+            parameter.requires_grad = False
+        else:
+            by[layers if number is None else number].append(parameter)
+    groups = [
+        {"params": held, "full": plan.rate * plan.decay ** (layers - 1 - min(number, layers - 1))}
+        for number, held in by.items()
+    ]
+    groups.append({"params": list(model.head.parameters()), "full": 3 * plan.rate})
+    return [{**group, "lr": group["full"], "weight_decay": 0.01} for group in groups]
 
 
-def main() -> None:
-    """Read the pairs, learn, write."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("base", type=Path)
-    parser.add_argument("out", type=Path)
-    parser.add_argument("pairs", type=Path)
-    parser.add_argument("--late", type=Path)
-    parser.add_argument("--steps", type=int, default=1200)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--bfloat16", action="store_true")
-    given = parser.parse_args()
-    torch.set_num_threads(1)
-    given.out.mkdir(parents=True, exist_ok=True)
-    model = base_model(given.base)
-    model.in_bfloat16 = given.bfloat16
-    late = read_pairs(given.late) if given.late else []
-    plan = Plan(read_pairs(given.pairs), late, given.steps, given.threads)
-    torch.manual_seed(2)
-    train(model, tokenizer_of(given.base), plan, given.out)
+def train(model: CrossEncoder, plan: Plan, device: str, seed: int = 37) -> CrossEncoder:
+    """Learn for some epochs, or until the time is over, and print how the loss falls."""
+    draw = random.Random(seed)
+    torch.manual_seed(seed)
+    model.to(device).train()
+    tuner = torch.optim.AdamW(_groups(model, plan))
+    learnt = [p for group in tuner.param_groups for p in group["params"]]
+    codes: dict[str, int] = {}
+    units = torch.tensor([codes.setdefault(pair.unit, len(codes)) for pair in plan.pairs])
+    labels = torch.tensor([pair.label for pair in plan.pairs])
+    priors = torch.tensor([pair.prior for pair in plan.pairs])
+    taught = None if plan.taught is None else torch.from_numpy(plan.taught)
+    began = time.monotonic()
+    losses: list[float] = []
+    done = 0.0
+    for number in range(plan.epochs):
+        made = batches(plan, draw)
+        for place, batch in enumerate(made):
+            by_steps = (number + place / len(made)) / plan.epochs
+            now = time.monotonic()
+            by_time = (now - began) / max(1e-9, plan.until - began)
+            done = max(done, by_steps, by_time)
+            if done >= 1:
+                break
+            share = min(1.0, (done + 1e-3) / WARM_UP, (1 - done) / (1 - WARM_UP))
+            for group in tuner.param_groups:
+                group["lr"] = group["full"] * share
+            fed = {k: v.to(device) for k, v in filled([plan.rows[n] for n in batch]).items()}
+            told = {"labels": labels[batch], "priors": priors[batch], "units": units[batch]}
+            if taught is not None:
+                told["taught"] = taught[batch]
+            with torch.autocast(device, torch.bfloat16):
+                logits = model(**fed)
+            loss = loss_of(logits.float(), {k: v.to(device) for k, v in told.items()})
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(learnt, 1.0)
+            tuner.step()
+            tuner.zero_grad(set_to_none=True)
+            losses.append(loss.detach())
+        if done >= 1:
+            break
+        said = float(torch.stack(losses[-200:]).mean())
+        seconds = round(time.monotonic() - began)
+        print(json.dumps({"epoch": number + 1, "loss": said, "seconds": seconds}), flush=True)
+    return model.eval()
 
 
-if __name__ == "__main__":
-    main()
+def logits_of(model: CrossEncoder, rows: Sequence[Read], device: str) -> Floats:
+    """What a model says of rows, a line each."""
+    model.to(device).eval()
+    order = sorted(range(len(rows)), key=lambda n: len(rows[n].ids))
+    found = np.zeros((len(rows), CLASSES), np.float32)
+    with torch.no_grad():
+        for places in _of_like_lengths(order, rows):
+            fed = {k: v.to(device) for k, v in filled([rows[n] for n in places]).items()}
+            with torch.autocast(device, torch.bfloat16, device != "cpu"):
+                found[places] = model(**fed).float().cpu().numpy()
+    return found
+
+
+def _of_like_lengths(order: Sequence[int], rows: Sequence[Read]) -> Iterator[list[int]]:
+    batch: list[int] = []
+    for number in order:
+        if batch and (len(batch) + 1) * len(rows[number].ids) > BATCH_TOKENS:
+            yield batch
+            batch = []
+        batch.append(number)
+    if batch:
+        yield batch
