@@ -46,8 +46,8 @@ from benchmarks.statistics_reference import (
 )
 from rag_monitor.statistics.burn import burn_gate
 from rag_monitor.statistics.detectors import Detector
+from rag_monitor.statistics.difference import LabelSums
 from rag_monitor.statistics.moments import MeanEstimate
-from rag_monitor.statistics.three_level import LabelSums
 from rag_monitor.statistics.wilson import Interval, effective_wilson, wilson_interval
 
 PAGING_TIERS = ((2.0, 3_600, 300), (1.5, 21_600, 1_800))

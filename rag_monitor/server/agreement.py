@@ -13,10 +13,12 @@ from rag_monitor.statistics.agreement import (
     BinaryAgreement,
     Kappa,
     auroc,
+    auroc_interval,
     binary_agreement,
     cohen_kappa,
+    kappa_interval,
+    mean_of_two_interval,
 )
-from rag_monitor.statistics.boundary import auroc_interval, kappa_interval, mean_of_two_interval
 from rag_monitor.statistics.reliability import Reliability, ReliabilityTally
 from rag_monitor.statistics.wilson import Interval
 
