@@ -10,9 +10,9 @@ from rag_monitor import __version__
 from rag_monitor.cli import (
     agreement,
     alerts,
-    backfill,
     calibrate,
     compare,
+    database,
     demo,
     distil,
     doctor,
@@ -22,8 +22,6 @@ from rag_monitor.cli import (
     golden,
     import_,
     keys,
-    migrate,
-    recover,
     rules,
     serve,
     silences,
@@ -60,9 +58,9 @@ def rag_monitor(
 
 app.command("demo", short_help="See it work: an application breaks, alerts fire.")(demo.demo)
 app.command("serve", short_help="Run the monitor.")(serve.serve)
-app.command("migrate", short_help="Create or upgrade the database's tables.")(migrate.migrate)
+app.command("migrate", short_help="Create or upgrade the database's tables.")(database.migrate)
 app.command("recover", short_help="Copy what is readable of a damaged SQLite file.")(
-    recover.recover
+    database.recover
 )
 app.command("import", short_help="Send a file of traces, or another tool's export.")(
     import_.import_file
@@ -79,7 +77,7 @@ app.command("calibrate", short_help="Fit a judge's probabilities to labelled row
     calibrate.calibrate
 )
 app.command("distil", short_help="Teach the embedded judge what another judge says.")(distil.distil)
-app.command("backfill", short_help="Judge stored traces again.")(backfill.backfill)
+app.command("backfill", short_help="Judge stored traces again.")(tasks.backfill)
 app.add_typer(tasks.app, name="tasks")
 app.add_typer(rules.app, name="rules")
 app.add_typer(alerts.app, name="alerts")

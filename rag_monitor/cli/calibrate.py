@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rag_monitor.cli.agreement import judge_labelled
-from rag_monitor.cli.columns import ColumnsOption, parse_columns
+from rag_monitor.cli.file_rows import ColumnsOption, labelled_rows, parse_columns
 from rag_monitor.cli.judging import JudgeName, RowsFile, refusals_told
-from rag_monitor.cli.labelled_rows import labelled_rows
 from rag_monitor.cli.output import AsJson, keep_input, print_json, print_remark
 from rag_monitor.cli.settings import ConfigPath, load
 from rag_monitor.cli.words import LanguageOption, say
