@@ -14,7 +14,7 @@ RENAMED: Final[dict[str, dict[str, str]]] = {
     "exposition": {"own_traces": "build_self_tracing"},
     "ingest": {
         "annotations.py": "evaluations.py",
-        "cut_json.py": "truncated_json.py",
+        "cut_json.py": "values.py",
         "mended": "repair",
         "facts.py": "span_facts.py",
         "finish.py": "normalise.py",
@@ -36,7 +36,7 @@ RENAMED: Final[dict[str, dict[str, str]]] = {
     },
     "ingest.conventions": {
         "ours.py": "rag_monitor_sdk.py",
-        "own.py": "self_telemetry.py",
+        "own.py": "rag_monitor_sdk.py",
         "find_own": "find_work",
         "read_own": "read_work",
         "roles.py": "base.py",
