@@ -46,7 +46,7 @@ def calibrate(
     that the fit never saw.
     """
     from rag_monitor.offline.calibration import fit_calibration
-    from rag_monitor.offline.report.fitted import print_calibration
+    from rag_monitor.offline.report.agreement import print_calibration
 
     if method not in _METHODS:
         raise RagMonitorError(

@@ -55,7 +55,7 @@ def distil(
     Labels in the rows are not used. The figures printed say how well the student agrees with the
     teacher: before, and on sources it was not taught on.
     """
-    from rag_monitor.offline.report.fitted import print_distilled
+    from rag_monitor.offline.report.agreement import print_distilled
 
     if judge in _STUDENTS:
         raise RagMonitorError("--judge names the teacher; the embedded judge is the student")

@@ -23,10 +23,9 @@ from transformers import (
 
 from rag_monitor.errors import ConfigurationError, NotApplicable
 from rag_monitor.metrics.text.bertscore import BertScorer, estimate_baseline
-from rag_monitor.metrics.text.encoder import Encoder
+from rag_monitor.metrics.text.encoder import Encoder, SimilarityScorer, cosine
 from rag_monitor.metrics.text.overlap import PrecisionRecallF1
 from rag_monitor.metrics.text.perplexity import PerplexityModel, TextPerplexity
-from rag_monitor.metrics.text.similarity import SimilarityScorer, cosine
 from rag_monitor.offline.file_run import FileEvaluation
 from rag_monitor.offline.run_settings import FileOptions
 from rag_monitor.testing import EPOCH
