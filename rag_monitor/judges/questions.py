@@ -5,6 +5,7 @@ Shared by the judges that put questions to a language model.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -17,6 +18,7 @@ from rag_monitor.domain.judgement import (
     Statement,
     Verdict,
 )
+from rag_monitor.errors import JudgeOutputInvalid
 from rag_monitor.judges.hardening import quoted
 from rag_monitor.judges.prompts import PromptSet
 from rag_monitor.language.claims import AnswerParts, take_apart
@@ -225,3 +227,21 @@ def _choose_key_points(request: JudgeRequest, splitter: Splitter) -> tuple[KeyPo
         for reference in request.references
         for statement in splitter(reference)
     )
+
+
+def cosines(vectors: Sequence[Sequence[float]]) -> list[float]:
+    """The cosine of the first vector with each of the others.
+
+    Raises:
+        JudgeOutputInvalid: A vector has no length, or they differ in dimension.
+    """
+    first, *others = [[float(x) for x in vector] for vector in vectors]
+    if any(len(other) != len(first) for other in others):
+        raise JudgeOutputInvalid("embeddings differ in dimension")
+    norms = [math.sqrt(math.fsum(x * x for x in vector)) for vector in (first, *others)]
+    if any(not math.isfinite(norm) or norm == 0.0 for norm in norms):
+        raise JudgeOutputInvalid("an embedding has zero norm")
+    return [
+        math.fsum(a * b for a, b in zip(first, other, strict=True)) / (norms[0] * norm)
+        for other, norm in zip(others, norms[1:], strict=True)
+    ]

@@ -166,8 +166,6 @@ class _Interval(IntervalTrigger):  # type: ignore[misc]  # APScheduler is not ty
         return moment
 
 
-_log = logging.getLogger(__name__)
-
 LEADER = "scheduler"
 
 

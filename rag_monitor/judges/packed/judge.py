@@ -18,14 +18,13 @@ from rag_monitor.domain.judgement import (
 )
 from rag_monitor.domain.ports import BudgetLedger, Embedder
 from rag_monitor.errors import JudgeOutputInvalid
-from rag_monitor.judges.hardening import draw_boundary, fenced
-from rag_monitor.judges.labels import LOW_LABEL_MASS, verdict_of
+from rag_monitor.judges.hardening import draw_boundary, fenced, gather_evidence
 from rag_monitor.judges.local import LocalJudge
 from rag_monitor.judges.packed.engine import PackedEngine, Tree
 from rag_monitor.judges.packed.generation import Writer
 from rag_monitor.judges.packed.options import PackedOptions
 from rag_monitor.judges.packed.template import ChatTemplate
-from rag_monitor.judges.prompt_evidence import gather_evidence
+from rag_monitor.judges.parsing import LOW_LABEL_MASS, verdict_of
 from rag_monitor.judges.prompt_injection import injection_reason
 from rag_monitor.judges.prompts import PromptSet, prompts_for, prompts_hash
 from rag_monitor.judges.questions import (
@@ -33,11 +32,11 @@ from rag_monitor.judges.questions import (
     Plan,
     Question,
     Splitter,
+    cosines,
     make_plan,
     question_text,
     questions_of,
 )
-from rag_monitor.judges.similarity import cosines
 
 NAME: Final = "packed"
 _LOGITS: Final = ASKABLE - {Aspect.QUESTION_SIMILARITY, Aspect.SUMMARY_QUESTION}

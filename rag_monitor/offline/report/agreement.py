@@ -104,6 +104,7 @@ def _bias(bias: Mapping[str, Any], t: Words) -> Table:
         table.add_row(t(name), f"{value:,}" if isinstance(value, int) else number(value))
     return table
 
+
 def print_calibration(
     found: Mapping[str, Any], language: str = "en", console: Console | None = None
 ) -> None:

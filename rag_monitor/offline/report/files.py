@@ -8,9 +8,7 @@ from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from rag_monitor.charts.histogram import histogram
-from rag_monitor.charts.interval import interval_bar
-from rag_monitor.charts.reliability import reliability
+from rag_monitor.charts.scores import histogram, interval_bar, reliability
 from rag_monitor.errors import ConfigurationError
 from rag_monitor.i18n import languages
 from rag_monitor.offline.report.markdown import render_markdown

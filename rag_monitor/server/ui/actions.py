@@ -30,12 +30,11 @@ from rag_monitor.server.ui import key_form
 from rag_monitor.server.ui.alert_pages import SILENCE_HOURS, TRIAL_DAYS, trial_page
 from rag_monitor.server.ui.confirming import FIELD as CONFIRMED
 from rag_monitor.server.ui.confirming import confirm_page
-from rag_monitor.server.ui.label_page import waiting
 from rag_monitor.server.ui.pages import settings_page
 from rag_monitor.server.ui.rule_form import RULE_FIELDS, field_problem, fields_of, rule_problem
 from rag_monitor.server.ui.saved_views import COOKIE as VIEWS_COOKIE
 from rag_monitor.server.ui.saved_views import MAX_NAME, SavedView, cookie_text, saved_views
-from rag_monitor.server.ui.trace_list import FILTERS
+from rag_monitor.server.ui.trace_list import FILTERS, waiting
 from rag_monitor.server.ui.view import Viewer, Visitor, make_visitor, page, visitor_of
 
 router = APIRouter(include_in_schema=False)

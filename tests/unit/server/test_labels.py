@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rag_monitor.charts.reliability import reliability
+from rag_monitor.charts.scores import reliability
 from rag_monitor.domain.stored import LabelledScore
-from rag_monitor.server.agreement import agreement_by_judge
+from rag_monitor.server.ui.judge_page import agreement_by_judge
 
 
 def row(

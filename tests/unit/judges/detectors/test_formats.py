@@ -10,11 +10,11 @@ import pytest
 from jinja2 import Template
 
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.judges.detectors.asking import score_of
 from rag_monitor.judges.detectors.facts import Facts, read_facts, recognise
 from rag_monitor.judges.detectors.formats import Reads, format_of
 from rag_monitor.judges.detectors.loading import guardian_layout
 from rag_monitor.judges.detectors.options import DetectorOptions, read_options
-from rag_monitor.judges.detectors.scores import score_of
 
 OPTIONS = DetectorOptions(model="m")
 LABELS = {
