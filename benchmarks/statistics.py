@@ -327,7 +327,7 @@ def _batched_run(detector: Detector, rng: random.Random, bad: float, batch: int)
     while detector.value(state) < 10_000.0 and state.ticks < 20_000:
         rate = 0.07 if state.ticks < 500 else bad
         found = sum(rng.random() < rate for _ in range(batch))
-        state = detector.observe_batch(state, {1.0: (batch, found)})
+        state = detector.advance(state, detector.e_values({1.0: (batch, found)}), batch)
     return state.ticks
 
 

@@ -18,7 +18,6 @@ GUARDIAN: Final = "granite-guardian"
 NLI: Final = "nli"
 FORMATS: Final = (HHEM, LETTUCE, MINICHECK, GUARDIAN, NLI)
 
-_WHERE: Final = "judges.detector"
 _CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     "format": ("auto", *FORMATS),
     "runtime": ("auto", "transformers", "onnx"),

@@ -121,12 +121,6 @@ def aspects_for(metrics: Collection[str]) -> frozenset[Aspect]:
     return frozenset(aspect for name in metrics for aspect in _metric(name).aspects)
 
 
-def metrics_for(aspects: Collection[Aspect]) -> tuple[str, ...]:
-    """The metrics a judge that answers `aspects` can serve, in the order of `METRICS`."""
-    available = frozenset(aspects)
-    return tuple(name for name, metric in _METRICS.items() if metric.aspects <= available)
-
-
 def is_bad(score: Score) -> bool:
     """Whether a scored value counts as bad; `answer_supported` knows by its own threshold."""
     if score.value is None:
