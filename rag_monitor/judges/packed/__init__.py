@@ -23,7 +23,7 @@ def create(options: Mapping[str, Any], **services: Any) -> PackedJudge:
 
     Args:
         options: The settings, see `PackedOptions`.
-        services: `embedder`, `splitter`, `ledger`, as the class takes them.
+        services: `embedder`, `ledger`, as the class takes them.
 
     Raises:
         ConfigurationError: A setting is wrong, a library is missing, or the model cannot be used.

@@ -31,7 +31,6 @@ from rag_monitor.judges.questions import (
     ASKABLE,
     Plan,
     Question,
-    Splitter,
     cosines,
     make_plan,
     question_text,
@@ -65,7 +64,6 @@ class PackedJudge(LocalJudge):
         template: Its chat template.
         writer: Writes texts, when `generate` is on.
         embedder: For answer_relevancy.
-        splitter: Takes answers apart; None: the rules of `language.claims`.
         ledger: Keeps the budget; None: no budget.
     """
 
@@ -77,7 +75,6 @@ class PackedJudge(LocalJudge):
         *,
         writer: Writer | None = None,
         embedder: Embedder | None = None,
-        splitter: Splitter | None = None,
         ledger: BudgetLedger | None = None,
     ) -> None:
         dtype = str(engine.model.dtype).removeprefix("torch.")
@@ -94,7 +91,6 @@ class PackedJudge(LocalJudge):
         self._template = template
         self._writer = writer
         self._embedder = embedder
-        self._splitter = splitter
 
     @property
     def aspects(self) -> frozenset[Aspect]:
@@ -120,7 +116,7 @@ class PackedJudge(LocalJudge):
 
     def _open(self, request: JudgeRequest) -> _Case:
         able = _LOGITS if self._writer is None else ASKABLE
-        plan = make_plan(request, able, self._splitter)
+        plan = make_plan(request, able)
         if self._writer is None:
             for aspect in (Aspect.QUESTION_SIMILARITY, Aspect.SUMMARY_QUESTION):
                 if aspect in request.aspects:

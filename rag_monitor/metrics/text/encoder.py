@@ -29,22 +29,13 @@ class Encoder:
 
     Args:
         model: Hub name or folder.
-        layer: Hidden layer to read, as `hidden_states` numbers them; None takes the last.
         batch_size: Texts encoded together.
-        device: `cpu`, `cuda`, or None to choose.
 
     Raises:
         ConfigurationError: The libraries or the model are missing.
     """
 
-    def __init__(
-        self,
-        model: str | Path,
-        *,
-        layer: int | None = None,
-        batch_size: int = 64,
-        device: str | None = None,
-    ) -> None:
+    def __init__(self, model: str | Path, *, batch_size: int = 64) -> None:
         try:
             import torch
             from transformers import AutoModel, AutoTokenizer
@@ -53,10 +44,9 @@ class Encoder:
                 "model-backed metrics need PyTorch: {command}", command=install_command("gpu")
             ) from None
         self.name = str(model)
-        self.layer = layer
         self.batch_size = batch_size
         self._torch = torch
-        self.device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+        self.device = "cuda" if torch.cuda.is_available() else "cpu"
         try:
             self.tokenizer: Any = AutoTokenizer.from_pretrained(model, trust_remote_code=False)
             loaded: Any = AutoModel.from_pretrained(
@@ -97,10 +87,7 @@ class Encoder:
         ids, mask = batch["input_ids"].tolist(), batch["attention_mask"].bool()
         batch = {key: value.to(self.device, non_blocking=True) for key, value in batch.items()}
         with torch.inference_mode():
-            states = self.model(**batch, output_hidden_states=self.layer is not None)
-            hidden = (
-                states.last_hidden_state if self.layer is None else states.hidden_states[self.layer]
-            )
+            hidden = self.model(**batch).last_hidden_state
             # Vectors stay where they were made: what is done with them is done there too.
             vectors = torch.nn.functional.normalize(hidden.float(), dim=-1)
         encoded = []

@@ -52,7 +52,6 @@ class PerplexityModel:
         batch_size: Windows computed together.
         window: Tokens per window; None takes the model's own.
         stride: Tokens a window moves on; smaller is slower and gives more context. None: half.
-        device: `cpu`, `cuda`, or None to choose.
 
     Raises:
         ConfigurationError: The libraries or the model are missing, or a size makes no sense.
@@ -65,7 +64,6 @@ class PerplexityModel:
         batch_size: int = 8,
         window: int | None = None,
         stride: int | None = None,
-        device: str | None = None,
     ) -> None:
         try:
             import torch
@@ -77,7 +75,7 @@ class PerplexityModel:
         self._torch = torch
         self.name = str(model)
         self.batch_size = batch_size
-        self.device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+        self.device = "cuda" if torch.cuda.is_available() else "cpu"
         try:
             self.tokenizer: Any = AutoTokenizer.from_pretrained(model, trust_remote_code=False)
             loaded: Any = AutoModelForCausalLM.from_pretrained(
