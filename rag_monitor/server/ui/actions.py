@@ -15,7 +15,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from rag_monitor.aggregation.label_eligibility import corrects_judge
-from rag_monitor.domain.alert import AlertRule, Silence
+from rag_monitor.domain.alert import AlertRule, FieldName, Silence
 from rag_monitor.domain.feedback import Feedback
 from rag_monitor.domain.stored import KeyScope
 from rag_monitor.errors import NotFound, RuleError
@@ -275,8 +275,9 @@ def save_rule(sent: Form) -> Response:
     except NotFound:
         # Whoever renamed it may want it as it is now; saved from here, it is a second rule.
         gone = Message(
-            "name: the rule {name!r} is gone: somebody renamed or deleted it; save again to add "
+            "{field}: the rule {name!r} is gone: somebody renamed or deleted it; save again to add "
             "this one",
+            field=FieldName("name"),
             name=old,
         )
         return _refused_rule(sent, rule_problem(gone, sent.me.language), original="")
@@ -319,7 +320,8 @@ def _check_name(sent: Sent, name: str) -> None:
     """Raise RuleError when saving would silently replace a rule other than the one edited."""
     if name != _opened_as(sent) and name in _rule_names(sent.me):
         raise RuleError(
-            "name: another rule is called {name!r}; choose another name, or edit that one",
+            "{field}: another rule is called {name!r}; choose another name, or edit that one",
+            field=FieldName("name"),
             name=name,
         )
 
