@@ -10,15 +10,14 @@ from rag_monitor import __version__
 from rag_monitor.cli import (
     agreement,
     alerts,
-    calibrate,
     compare,
     database,
     demo,
-    distil,
     doctor,
     erase,
     evaluate,
     export,
+    fitting,
     golden,
     import_,
     keys,
@@ -74,9 +73,11 @@ app.command("golden", short_help="Ask an endpoint labelled questions and judge t
 )
 app.command("agreement", short_help="Measure a judge on labelled rows.")(agreement.agreement)
 app.command("calibrate", short_help="Fit a judge's probabilities to labelled rows.")(
-    calibrate.calibrate
+    fitting.calibrate
 )
-app.command("distil", short_help="Teach the embedded judge what another judge says.")(distil.distil)
+app.command("distil", short_help="Teach the embedded judge what another judge says.")(
+    fitting.distil
+)
 app.command("backfill", short_help="Judge stored traces again.")(tasks.backfill)
 app.add_typer(tasks.app, name="tasks")
 app.add_typer(rules.app, name="rules")

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import FrameType
 from typing import Any, Final, Protocol
 
+from rag_monitor.sdk.field_names import GUESSED, QUERY_NAMES, RANKS, may_ask, rank_of_argument
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.peek import first, peek, text_of
 from rag_monitor.sdk.question import Ranked, last_user_message, question_in, ranked_in
-from rag_monitor.sdk.question_names import GUESSED, QUERY_NAMES, RANKS, may_ask, rank_of_argument
 from rag_monitor.sdk.signature import described, is_method
 
 _FRAMES: Final = 16

@@ -13,9 +13,9 @@ from typing import Any, Final
 from urllib.parse import parse_qs
 from xml.sax.saxutils import unescape
 
+from rag_monitor.sdk.field_names import QUERY_NAMES, RANKS
 from rag_monitor.sdk.peek import text_of
 from rag_monitor.sdk.question import Ranked, Sealed, SealedBase64, last_user_message, ranked_in
-from rag_monitor.sdk.question_names import QUERY_NAMES, RANKS
 from rag_monitor.sdk.text import content_text
 
 _DEEPEST: Final = 3
