@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_monitor.errors import ConfigurationError, NotApplicable
+from rag_monitor.i18n import msgid
 from rag_monitor.installation import install_command
 
 
@@ -24,6 +25,35 @@ class EncodedText:
     """Places of the tokens that are not special."""
 
 
+def load_pretrained(kind: str, model: str | Path, unusable: str) -> tuple[Any, Any, str]:
+    """The tokenizer, the model and the device it is on: `cuda` where there is one, else `cpu`.
+
+    Args:
+        kind: The class of `transformers` that loads the model.
+        model: Hub name or folder.
+        unusable: What is said of a `{model}` that does not load, and the `{reason}`.
+
+    Raises:
+        ConfigurationError: The libraries or the model are missing.
+    """
+    try:
+        import torch
+        import transformers
+    except ImportError:
+        raise ConfigurationError(
+            "model-backed metrics need PyTorch: {command}", command=install_command("gpu")
+        ) from None
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(model, trust_remote_code=False)
+        loaded: Any = getattr(transformers, kind).from_pretrained(
+            model, trust_remote_code=False, use_safetensors=True
+        )
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(unusable, model=model, reason=error) from None
+    return tokenizer, loaded.to(device).eval(), device
+
+
 class Encoder:
     """Token embeddings of texts, in batches, on the GPU when there is one.
 
@@ -36,27 +66,10 @@ class Encoder:
     """
 
     def __init__(self, model: str | Path, *, batch_size: int = 64) -> None:
-        try:
-            import torch
-            from transformers import AutoModel, AutoTokenizer
-        except ImportError:
-            raise ConfigurationError(
-                "model-backed metrics need PyTorch: {command}", command=install_command("gpu")
-            ) from None
         self.name = str(model)
         self.batch_size = batch_size
-        self._torch = torch
-        self.device = "cuda" if torch.cuda.is_available() else "cpu"
-        try:
-            self.tokenizer: Any = AutoTokenizer.from_pretrained(model, trust_remote_code=False)
-            loaded: Any = AutoModel.from_pretrained(
-                model, trust_remote_code=False, use_safetensors=True
-            )
-        except (OSError, ValueError) as error:
-            raise ConfigurationError(
-                "the encoder {model} cannot be loaded: {reason}", model=model, reason=error
-            ) from None
-        self.model: Any = loaded.to(self.device).eval()
+        unusable = msgid("the encoder {model} cannot be loaded: {reason}")
+        self.tokenizer, self.model, self.device = load_pretrained("AutoModel", model, unusable)
 
     def token_embeddings(self, texts: Sequence[str]) -> list[EncodedText]:
         """Every token of every text, in the order of the texts.
@@ -74,7 +87,8 @@ class Encoder:
         return results
 
     def _encode(self, texts: list[str]) -> list[EncodedText]:
-        torch = self._torch
+        import torch
+
         batch = self.tokenizer(
             texts,
             padding=True,
