@@ -62,7 +62,7 @@ RENAMED: Final[dict[str, dict[str, str]]] = {
         "taken_over": "claimed_by_handler",
         "contexts_known": "contexts_reported",
         "Observer": "StreamObserver",
-        "Bystander": "NullObserver",
+        "Bystander": "StreamObserver",
         "Guard.say": "Guard.warn_once",
         "Guard.caught": "Guard.report",
         "found_in": "documents_in",
