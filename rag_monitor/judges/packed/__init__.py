@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from rag_monitor.errors import ConfigurationError
 from rag_monitor.installation import install_command
-from rag_monitor.judges.packed.options import PackedOptions, read_options
+from rag_monitor.judges.packed.options import PackedOptions
+from rag_monitor.judges.tables import read_table
 
 if TYPE_CHECKING:
     from rag_monitor.judges.packed.judge import PackedJudge
@@ -28,7 +29,7 @@ def create(options: Mapping[str, Any], **services: Any) -> PackedJudge:
     Raises:
         ConfigurationError: A setting is wrong, a library is missing, or the model cannot be used.
     """
-    settings = read_options(options)
+    settings = read_table("judges.packed", options, PackedOptions)
     try:
         from rag_monitor.judges.packed import loading
     except ModuleNotFoundError as error:
