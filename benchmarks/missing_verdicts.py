@@ -16,9 +16,8 @@ from statistics import fmean
 from benchmarks.bars import Row, Size, row
 from benchmarks.populations import AUC, population
 from benchmarks.statistics_reference import sampling_probabilities
-from rag_monitor.statistics.difference import DifferenceSums, RatioSums
+from rag_monitor.statistics.difference import DifferenceSums, LabelSums, RatioSums
 from rag_monitor.statistics.moments import MeanEstimate
-from rag_monitor.statistics.three_level import LabelSums
 from rag_monitor.statistics.wilson import effective_wilson
 
 BAD = 0.15

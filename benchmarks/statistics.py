@@ -46,8 +46,8 @@ from benchmarks.statistics_reference import (
 )
 from rag_monitor.statistics.burn import burn_gate
 from rag_monitor.statistics.detectors import Detector
+from rag_monitor.statistics.difference import LabelSums
 from rag_monitor.statistics.moments import MeanEstimate
-from rag_monitor.statistics.three_level import LabelSums
 from rag_monitor.statistics.wilson import Interval, effective_wilson, wilson_interval
 
 PAGING_TIERS = ((2.0, 3_600, 300), (1.5, 21_600, 1_800))
@@ -327,7 +327,7 @@ def _batched_run(detector: Detector, rng: random.Random, bad: float, batch: int)
     while detector.value(state) < 10_000.0 and state.ticks < 20_000:
         rate = 0.07 if state.ticks < 500 else bad
         found = sum(rng.random() < rate for _ in range(batch))
-        state = detector.observe_batch(state, {1.0: (batch, found)})
+        state = detector.advance(state, detector.e_values({1.0: (batch, found)}), batch)
     return state.ticks
 
 

@@ -7,6 +7,7 @@ inside somebody else's application and keeps its own plain counters.
 from __future__ import annotations
 
 import contextlib
+from functools import partial
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
@@ -14,109 +15,95 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 REGISTRY: Final = CollectorRegistry(auto_describe=True)
 # Memory, processor time, open files and start of this process, under the names all of them have.
 ProcessCollector(registry=REGISTRY)
+_counter: Final = partial(Counter, registry=REGISTRY)
+_gauge: Final = partial(Gauge, registry=REGISTRY)
+_histogram: Final = partial(Histogram, registry=REGISTRY)
 
-DROPPED: Final = Counter(
+DROPPED: Final = _counter(
     "rag_monitor_dropped",
     "Things that were not processed, by stage and reason.",
     ("stage", "reason"),
-    registry=REGISTRY,
 )
-NAMES_FOLDED: Final = Counter(
+NAMES_FOLDED: Final = _counter(
     "rag_monitor_names_folded",
     "Names in traces that were counted as `(other)`: the project has too many of their kind.",
     ("kind",),
-    registry=REGISTRY,
 )
-STORE_DAMAGED: Final = Gauge(
+STORE_DAMAGED: Final = _gauge(
     "rag_monitor_store_damaged",
     "1 while pages of the SQLite file are known to be damaged.",
-    registry=REGISTRY,
 )
-STORE_REFUSED: Final = Counter(
+STORE_REFUSED: Final = _counter(
     "rag_monitor_store_refused",
     "Changes that the database did not take, by reason.",
     ("reason",),
-    registry=REGISTRY,
 )
-INGESTED_SPANS: Final = Counter(
+INGESTED_SPANS: Final = _counter(
     "rag_monitor_ingested_spans",
     "Spans acknowledged after their commit, by wire encoding.",
     ("encoding",),
-    registry=REGISTRY,
 )
-EVALUATIONS: Final = Counter(
+EVALUATIONS: Final = _counter(
     "rag_monitor_evaluations",
     "Judgements asked for, by judge and how they ended.",
     ("judge", "status"),
-    registry=REGISTRY,
 )
-JUDGE_TOKENS: Final = Counter(
+JUDGE_TOKENS: Final = _counter(
     "rag_monitor_judge_tokens",
     "Tokens judges used, by direction.",
     ("judge", "direction"),
-    registry=REGISTRY,
 )
-JUDGE_SECONDS: Final = Histogram(
+JUDGE_SECONDS: Final = _histogram(
     "rag_monitor_judge_seconds",
     "Wall time of one judgement.",
     ("judge",),
     buckets=tuple(0.001 * 2**n for n in range(16)),
-    registry=REGISTRY,
 )
-JUDGE_AWAY: Final = Gauge(
+JUDGE_AWAY: Final = _gauge(
     "rag_monitor_judge_away",
     "1 while the sampled judge does not answer this worker.",
     ("judge",),
-    registry=REGISTRY,
 )
-JOB_SECONDS: Final = Histogram(
+JOB_SECONDS: Final = _histogram(
     "rag_monitor_job_seconds",
     "Wall time of one run of a scheduled job.",
     ("job",),
     buckets=tuple(0.01 * 2**n for n in range(14)),
-    registry=REGISTRY,
 )
-JOB_FAILURES: Final = Counter(
+JOB_FAILURES: Final = _counter(
     "rag_monitor_job_failures",
     "Runs of a scheduled job that raised.",
     ("job",),
-    registry=REGISTRY,
 )
-QUEUE_DEPTH: Final = Gauge(
+QUEUE_DEPTH: Final = _gauge(
     "rag_monitor_queue_depth",
     "Things waiting, by queue.",
     ("queue",),
-    registry=REGISTRY,
 )
-QUEUE_OLDEST: Final = Gauge(
+QUEUE_OLDEST: Final = _gauge(
     "rag_monitor_queue_oldest_seconds",
     "How long the oldest of what waits has been due, by queue.",
     ("queue",),
-    registry=REGISTRY,
 )
-RULES_CHECKED_AT: Final = Gauge(
+RULES_CHECKED_AT: Final = _gauge(
     "rag_monitor_rules_checked_timestamp_seconds",
     "When the leader last looked at all alert rules, as Unix time.",
-    registry=REGISTRY,
 )
-HTTP_REQUESTS: Final = Counter(
+HTTP_REQUESTS: Final = _counter(
     "rag_monitor_http_requests",
     "HTTP requests by method, route (its template) and status.",
     ("method", "route", "status"),
-    registry=REGISTRY,
 )
-HTTP_SECONDS: Final = Histogram(
+HTTP_SECONDS: Final = _histogram(
     "rag_monitor_http_request_duration_seconds",
     "Wall time from a request's head to the end of its answer.",
     ("method", "route"),
     buckets=tuple(0.001 * 4**n for n in range(9)),
-    registry=REGISTRY,
 )
-NOTIFICATIONS: Final = Counter(
+NOTIFICATIONS: Final = _counter(
     "rag_monitor_notifications",
     "Notifications by channel and outcome.",
     ("channel", "outcome"),
-    registry=REGISTRY,
 )
 
 

@@ -18,9 +18,8 @@ from rag_monitor.aggregation.totals import Totals, sum_of
 from rag_monitor.domain.judgement import is_embedded
 from rag_monitor.domain.rollup import REFUSAL_METRIC
 from rag_monitor.metrics.rag import BAD_BELOW
-from rag_monitor.statistics.difference import RatioSums
+from rag_monitor.statistics.difference import LabelSums, RatioSums
 from rag_monitor.statistics.moments import MeanEstimate, hajek_from_sums, mean_from_sums
-from rag_monitor.statistics.three_level import LabelSums
 from rag_monitor.statistics.wilson import effective_wilson
 
 FEW_POSITIVES: Final = 10

@@ -278,13 +278,11 @@ class Estimates:
             counts[row.key.dimension] += row.count
         return dict(counts)
 
-    def live_traces(self, selection: Selection) -> int:
-        """Traces that arrived soon after they began; imported history is left out."""
-        totals = sum_of(self._sums(selection, TRACES_METRIC))
-        return totals.count - int(totals.moment(keys.LATE))
-
     def live_by_step(self, selection: Selection, step: timedelta) -> Sequence[int]:
-        """`live_traces` per step of the window, oldest first."""
+        """Traces that arrived soon after they began, per step of the window, oldest first.
+
+        Imported history is left out.
+        """
         window = selection.window
         rows = _by_step(self._sums(selection, TRACES_METRIC, step), window, step)
         totals = [sum_of(rows.get(index, [])) for index in range(len(steps(window, step)))]

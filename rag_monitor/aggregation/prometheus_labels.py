@@ -5,6 +5,8 @@ from __future__ import annotations
 import unicodedata
 from typing import Final
 
+from rag_monitor.domain.trace import DEFAULT_PROJECT
+
 MAX_LENGTH: Final = 128
 REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
 
@@ -17,10 +19,10 @@ def safe_label(value: str) -> str:
     return "".join(REPLACEMENT if unicodedata.category(c) in {"Cc", "Cs"} else c for c in cut)
 
 
-def app_label(project: str, app: str, default_project: str = "default") -> str:
+def app_label(project: str, app: str) -> str:
     """The app's name; with its project in front unless that is the default one.
 
     A name with a slash always gets its project, so that no app can take another project's label.
     """
-    plain = project == default_project and "/" not in app
+    plain = project == DEFAULT_PROJECT and "/" not in app
     return safe_label(app if plain else f"{project}/{app}")

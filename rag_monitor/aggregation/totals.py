@@ -12,8 +12,7 @@ from typing import Final, Protocol, TypeVar
 from rag_monitor.aggregation import keys
 from rag_monitor.domain.rollup import Rollup, RollupKey, RollupQuery
 from rag_monitor.metrics.latency import bucket_of
-from rag_monitor.statistics.difference import DifferenceSums, RatioSums
-from rag_monitor.statistics.three_level import LabelSums
+from rag_monitor.statistics.difference import DifferenceSums, LabelSums, RatioSums
 
 Key = TypeVar("Key")
 

@@ -6,12 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from rag_monitor.alerting.conditions.burn_rate import burn_rate
 from rag_monitor.alerting.conditions.change import ChangeDetectors
 from rag_monitor.alerting.conditions.context import EvaluationContext
 from rag_monitor.alerting.conditions.hits import hit_rate
 from rag_monitor.alerting.conditions.latency import latency
-from rag_monitor.alerting.conditions.quality import drop, threshold
+from rag_monitor.alerting.conditions.quality import burn_rate, drop, threshold
 from rag_monitor.alerting.conditions.volume import (
     budget,
     error_rate,

@@ -55,7 +55,7 @@ from types import MappingProxyType
 from typing import Final
 
 from rag_monitor.aggregation.comparison import BaselineKind
-from rag_monitor.domain.alert import AlertRule, RuleKind
+from rag_monitor.domain.alert import AlertRule, FieldName, RuleKind
 from rag_monitor.errors import RuleError
 from rag_monitor.i18n import Message, msgid
 
@@ -71,19 +71,20 @@ class Number:
 
     def check(self, name: str, value: object) -> None:
         """Raises RuleError when the value is no number of the range."""
+        field = FieldName(f"params.{name}")
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            text = msgid("params.{name}: must be a number, not {value!r}.")
+            text = msgid("{field}: must be a number, not {value!r}.")
             if self.hint:
-                text = msgid("params.{name}: must be a number, not {value!r}. {hint}")
-            raise RuleError(text, name=name, value=value, hint=self.hint)
+                text = msgid("{field}: must be a number, not {value!r}. {hint}")
+            raise RuleError(text, field=field, value=value, hint=self.hint)
         if not math.isfinite(value) or not self.low <= value <= self.high:
-            text = msgid("params.{name}: must lie between {low:g} and {high:g}, not {value:g}.")
+            text = msgid("{field}: must lie between {low:g} and {high:g}, not {value:g}.")
             if self.hint:
                 text = msgid(
-                    "params.{name}: must lie between {low:g} and {high:g}, not {value:g}. {hint}"
+                    "{field}: must lie between {low:g} and {high:g}, not {value:g}. {hint}"
                 )
             low, high = self.low, self.high
-            raise RuleError(text, name=name, low=low, high=high, value=value, hint=self.hint)
+            raise RuleError(text, field=field, low=low, high=high, value=value, hint=self.hint)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,12 +96,13 @@ class Word:
 
     def check(self, name: str, value: object) -> None:
         """Raises RuleError when the value is none of the choices."""
+        field = FieldName(f"params.{name}")
         if not isinstance(value, str):
-            raise RuleError("params.{name}: must be text, not {value!r}", name=name, value=value)
+            raise RuleError("{field}: must be text, not {value!r}", field=field, value=value)
         if self.choices and value not in self.choices:
             raise RuleError(
-                "params.{name}: must be one of {choices}, not {value!r}",
-                name=name,
+                "{field}: must be one of {choices}, not {value!r}",
+                field=field,
                 choices=", ".join(self.choices),
                 value=value,
             )
@@ -205,7 +207,9 @@ def required(rule: AlertRule, name: str) -> float:
     value = number(rule, name)
     if value is None:
         raise RuleError(
-            "params.{name}: must be given for a {kind} rule", name=name, kind=rule.kind.value
+            "{field}: must be given for a {kind} rule",
+            field=FieldName(f"params.{name}"),
+            kind=rule.kind.value,
         )
     return value
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 from rag_monitor.alerting.params import PARAMS, number, required
-from rag_monitor.domain.alert import AlertRule, RuleKind, Severity
+from rag_monitor.domain.alert import AlertRule, FieldName, RuleKind, Severity
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.rollup import LATENCY_METRICS
 from rag_monitor.errors import RuleError
@@ -27,6 +27,15 @@ _MINUTE_S: Final = 60.0
 _GRADED_METRICS: Final = tuple(BAD_BELOW)
 
 
+def _param(name: str) -> FieldName:
+    return FieldName(f"params.{name}")
+
+
+_METRIC: Final = FieldName("metric")
+_MIN_JUDGED: Final = FieldName("min_judged")
+_WINDOW: Final = FieldName("window_s")
+
+
 def check_rule(rule: AlertRule, channels: Collection[str] | None = None) -> None:
     """Say whether a rule can work.
 
@@ -40,9 +49,13 @@ def check_rule(rule: AlertRule, channels: Collection[str] | None = None) -> None
     _check_name(rule)
     _check_times(rule)
     if rule.min_judged < 1:
-        raise RuleError("min_judged: must be at least 1, not {value}", value=rule.min_judged)
+        raise RuleError(
+            "{field}: must be at least 1, not {value}", field=_MIN_JUDGED, value=rule.min_judged
+        )
     if rule.kind is RuleKind.BUDGET and rule.app != "*":
-        raise RuleError("app: the judging budget is one for all apps; leave it `*`")
+        raise RuleError(
+            "{field}: the judging budget is one for all apps; leave it `*`", field=FieldName("app")
+        )
     _check_metric(rule)
     _check_params(rule)
     if channels is not None:
@@ -97,25 +110,32 @@ def default_rules(app: str = "*", project: str = "default") -> list[AlertRule]:
 def _check_name(rule: AlertRule) -> None:
     for field, text in (("name", rule.name), ("app", rule.app)):
         if not text.strip() or len(text) > 200 or not text.isprintable():
-            raise RuleError("{field}: must be 1 to 200 printable characters", field=field)
+            raise RuleError(
+                "{field}: must be 1 to 200 printable characters", field=FieldName(field)
+            )
 
 
 def _check_channels(rule: AlertRule, channels: Collection[str]) -> None:
     for name in rule.notifiers:
         if name not in channels:
-            text = msgid("notifiers: there is no channel {name!r}{meant}; configured: none")
+            text = msgid("{field}: there is no channel {name!r}{meant}; configured: none")
             if channels:
-                text = msgid("notifiers: there is no channel {name!r}{meant}; configured: {known}")
+                text = msgid("{field}: there is no channel {name!r}{meant}; configured: {known}")
             raise RuleError(
-                text, name=name, meant=did_you_mean(name, channels), known=", ".join(channels)
+                text,
+                field=FieldName("notifiers"),
+                name=name,
+                meant=did_you_mean(name, channels),
+                known=", ".join(channels),
             )
 
 
 def _check_times(rule: AlertRule) -> None:
     if not _MINUTE_S <= rule.window_s <= MAX_WINDOW_S:
         raise RuleError(
-            "window_s: must lie between 60 and {most:.0f} (400 days), not {value:g}; numbers are "
+            "{field}: must lie between 60 and {most:.0f} (400 days), not {value:g}; numbers are "
             "kept per minute",
+            field=_WINDOW,
             most=MAX_WINDOW_S,
             value=rule.window_s,
         )
@@ -124,12 +144,14 @@ def _check_times(rule: AlertRule) -> None:
         if not math.isfinite(value) or not 0.0 <= value <= MAX_WINDOW_S:
             raise RuleError(
                 "{field}: must be 0 or more seconds, at most 400 days, not {value:g}",
-                field=field,
+                field=FieldName(field),
                 value=value,
             )
     if 0.0 < rule.repeat_s < _MINUTE_S:
         raise RuleError(
-            "repeat_s: must be 0 (never) or at least 60, not {value:g}", value=rule.repeat_s
+            "{field}: must be 0 (never) or at least 60, not {value:g}",
+            field=FieldName("repeat_s"),
+            value=rule.repeat_s,
         )
 
 
@@ -150,19 +172,22 @@ def _check_metric(rule: AlertRule) -> None:
     metrics = _METRICS_OF.get(rule.kind)
     if metrics is None:
         if rule.metric is not None:
-            raise RuleError("metric: a {kind} rule has none; leave it out", kind=rule.kind.value)
+            text = msgid("{field}: a {kind} rule has none; leave it out")
+            raise RuleError(text, field=_METRIC, kind=rule.kind.value)
         return
     if rule.metric is None:
         if rule.kind in _METRIC_OPTIONAL:
             return
         raise RuleError(
-            "metric: a {kind} rule needs one of {known}",
+            "{field}: a {kind} rule needs one of {known}",
+            field=_METRIC,
             kind=rule.kind.value,
             known=", ".join(metrics),
         )
     if rule.metric not in metrics:
         raise RuleError(
-            "metric: a {kind} rule knows no {metric!r}{meant}; it takes {known}",
+            "{field}: a {kind} rule knows no {metric!r}{meant}; it takes {known}",
+            field=_METRIC,
             kind=rule.kind.value,
             metric=rule.metric,
             meant=did_you_mean(rule.metric, metrics),
@@ -176,8 +201,8 @@ def _check_params(rule: AlertRule) -> None:
         spec = specs.get(name)
         if spec is None:
             raise RuleError(
-                "params.{name}: a {kind} rule has no such parameter{meant}; it takes {known}",
-                name=name,
+                "{field}: a {kind} rule has no such parameter{meant}; it takes {known}",
+                field=_param(name),
                 kind=rule.kind.value,
                 meant=did_you_mean(name, specs),
                 known=", ".join(specs),
@@ -187,18 +212,24 @@ def _check_params(rule: AlertRule) -> None:
 
 def _check_threshold(rule: AlertRule) -> None:
     if ("below" in rule.params) == ("above" in rule.params):
-        raise RuleError("params.below, params.above: give exactly one of the two")
+        both = (_param("below"), _param("above"))
+        raise RuleError("{field}: give exactly one of the two", field=both)
     below, above = number(rule, "below"), number(rule, "above")
     if below == 0.0:
-        raise RuleError("params.below: no score lies below 0, the rule could never fire")
+        raise RuleError(
+            "{field}: no score lies below 0, the rule could never fire", field=_param("below")
+        )
     if above == 1.0:
-        raise RuleError("params.above: no score lies above 1, the rule could never fire")
+        raise RuleError(
+            "{field}: no score lies above 1, the rule could never fire", field=_param("above")
+        )
 
 
 def _check_change(rule: AlertRule) -> None:
     if "days" in rule.params and "every_judged" in rule.params:
         raise RuleError(
-            "params.days, params.every_judged: both state the false-alarm rate; give one"
+            "{field}: both state the false-alarm rate; give one",
+            field=(_param("days"), _param("every_judged")),
         )
 
 
@@ -207,8 +238,9 @@ def _check_burn_rate(rule: AlertRule) -> None:
     limit = max_burn_rate(slo)
     if multiple >= limit:
         raise RuleError(
-            "params.multiple: at an objective of {slo:.4g} the burn rate is at most {limit:.3g}, "
+            "{field}: at an objective of {slo:.4g} the burn rate is at most {limit:.3g}, "
             "so {multiple:g} can never be exceeded; use 2, 1.5 or 1.2 (fast, medium, slow tier)",
+            field=_param("multiple"),
             slo=slo,
             limit=limit,
             multiple=multiple,
@@ -216,23 +248,29 @@ def _check_burn_rate(rule: AlertRule) -> None:
     short = number(rule, "short_s")
     if short is not None and short >= rule.window_s:
         raise RuleError(
-            "params.short_s: must be shorter than window_s ({window:g}), not {value:g}",
+            "{field}: must be shorter than {window_field} ({window:g}), not {value:g}",
+            field=_param("short_s"),
+            window_field=_WINDOW,
             window=rule.window_s,
             value=short,
         )
     if rule.min_judged < MIN_JUDGED:
         raise RuleError(
-            "min_judged: a burn-rate rule needs at least {least} judged in its window to tell, not "
+            "{field}: a burn-rate rule needs at least {least} judged in its window to tell, not "
             "{value}",
+            field=_MIN_JUDGED,
             least=MIN_JUDGED,
             value=rule.min_judged,
         )
     rate = number(rule, "judged_per_hour")
     if rate is not None and rate * rule.window_s / 3600.0 < rule.min_judged:
         raise RuleError(
-            "params.judged_per_hour: {rate:g} judged an hour give {judged:.3g} in the window, "
-            "below min_judged ({least}): the rule could never fire. Take a longer window_s (6 h at "
-            "1.5, 3 days at 1.2) or raise the judge rate",
+            "{field}: {rate:g} judged an hour give {judged:.3g} in the window, "
+            "below {judged_field} ({least}): the rule could never fire. Take a longer "
+            "{window_field} (6 h at 1.5, 3 days at 1.2) or raise the judge rate",
+            field=_param("judged_per_hour"),
+            judged_field=_MIN_JUDGED,
+            window_field=_WINDOW,
             rate=rate,
             judged=rate * rule.window_s / 3600.0,
             least=rule.min_judged,
@@ -241,19 +279,27 @@ def _check_burn_rate(rule: AlertRule) -> None:
 
 def _check_hit_rate(rule: AlertRule) -> None:
     if rule.params.get("name") and rule.metric is None:
-        raise RuleError("metric: say whether params.name is a plugin, knowledge_base or workflow")
+        raise RuleError(
+            "{field}: say whether {name_field} is a plugin, knowledge_base or workflow",
+            field=_METRIC,
+            name_field=_param("name"),
+        )
     if "min_rate" in rule.params and {"baseline", "min_drop"} & set(rule.params):
         raise RuleError(
-            "params.min_rate: an absolute limit needs no baseline and no min_drop; give one kind"
+            "{field}: an absolute limit needs no baseline and no min_drop; give one kind",
+            field=_param("min_rate"),
         )
     if number(rule, "min_rate") == 0.0:
-        raise RuleError("params.min_rate: no rate lies below 0, the rule could never fire")
+        raise RuleError(
+            "{field}: no rate lies below 0, the rule could never fire", field=_param("min_rate")
+        )
 
 
 def _check_latency(rule: AlertRule) -> None:
     if "max_ms" in rule.params and {"baseline", "min_rise"} & set(rule.params):
         raise RuleError(
-            "params.max_ms: an absolute limit needs no baseline and no min_rise; give one kind"
+            "{field}: an absolute limit needs no baseline and no min_rise; give one kind",
+            field=_param("max_ms"),
         )
 
 

@@ -1,4 +1,4 @@
-"""The `rag-monitor` command: one file per command, each parses and then calls."""
+"""The `rag-monitor` command: one file per command or group of them, each parses and then calls."""
 
 from __future__ import annotations
 

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.progress import Progress
 
-from rag_monitor.cli.columns import ColumnsOption, parse_columns
+from rag_monitor.cli.file_rows import ColumnsOption, labelled_rows, parse_columns
 from rag_monitor.cli.judging import JudgeName, RowsFile, create_judge, refusals_told
-from rag_monitor.cli.labelled_rows import labelled_rows
 from rag_monitor.cli.output import AsJson, print_json, progress_console
 from rag_monitor.cli.settings import ConfigPath, load
 from rag_monitor.cli.words import LanguageOption

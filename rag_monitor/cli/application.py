@@ -10,20 +10,17 @@ from rag_monitor import __version__
 from rag_monitor.cli import (
     agreement,
     alerts,
-    backfill,
-    calibrate,
     compare,
+    database,
     demo,
-    distil,
     doctor,
     erase,
     evaluate,
     export,
+    fitting,
     golden,
     import_,
     keys,
-    migrate,
-    recover,
     rules,
     serve,
     silences,
@@ -60,9 +57,9 @@ def rag_monitor(
 
 app.command("demo", short_help="See it work: an application breaks, alerts fire.")(demo.demo)
 app.command("serve", short_help="Run the monitor.")(serve.serve)
-app.command("migrate", short_help="Create or upgrade the database's tables.")(migrate.migrate)
+app.command("migrate", short_help="Create or upgrade the database's tables.")(database.migrate)
 app.command("recover", short_help="Copy what is readable of a damaged SQLite file.")(
-    recover.recover
+    database.recover
 )
 app.command("import", short_help="Send a file of traces, or another tool's export.")(
     import_.import_file
@@ -76,10 +73,12 @@ app.command("golden", short_help="Ask an endpoint labelled questions and judge t
 )
 app.command("agreement", short_help="Measure a judge on labelled rows.")(agreement.agreement)
 app.command("calibrate", short_help="Fit a judge's probabilities to labelled rows.")(
-    calibrate.calibrate
+    fitting.calibrate
 )
-app.command("distil", short_help="Teach the embedded judge what another judge says.")(distil.distil)
-app.command("backfill", short_help="Judge stored traces again.")(backfill.backfill)
+app.command("distil", short_help="Teach the embedded judge what another judge says.")(
+    fitting.distil
+)
+app.command("backfill", short_help="Judge stored traces again.")(tasks.backfill)
 app.add_typer(tasks.app, name="tasks")
 app.add_typer(rules.app, name="rules")
 app.add_typer(alerts.app, name="alerts")

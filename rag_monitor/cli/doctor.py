@@ -110,14 +110,14 @@ def doctor(
     """
     del language  # chosen for all that is said below
     if injection:
-        from rag_monitor.cli.injection import report_injection
+        from rag_monitor.cli.doctor_checks import report_injection
 
         report_injection(load(config), families, as_json)
         return
     if families is not None:
         raise ConfigurationError("--families goes with --injection")
     if detectors:
-        from rag_monitor.cli.detector_speed import detectors as looked_at
+        from rag_monitor.cli.doctor_checks import detectors as looked_at
 
         _end([Check(*found) for found in looked_at(load(config))], as_json)
         return
@@ -338,7 +338,7 @@ def _queue(settings: Any) -> str:
 
 def _names(settings: Any) -> str:
     """Whether every project has room for new names, and applications are not named after pods."""
-    from rag_monitor.cli.name_doubts import names_in_order
+    from rag_monitor.cli.doctor_checks import names_in_order
     from rag_monitor.domain.clock import SharedClock
 
     if reason := _not_looked_at(settings):
@@ -464,12 +464,12 @@ def _built(settings: Any) -> dict[str, Notifier]:
 
 def _trials(settings: Any, name: str) -> list[Check]:
     """One for each channel that was sent a test alert."""
-    from rag_monitor.cli.trial import send_trial, wanted
+    from rag_monitor.cli.doctor_checks import chosen_channels, send_trial
 
     channels = _built(settings)
     return [
         _tried(f"channel {known}", partial(send_trial, channels[known], known))
-        for known in wanted(channels, name)
+        for known in chosen_channels(channels, name)
     ]
 
 

@@ -19,7 +19,7 @@ from rich.progress import (
 )
 
 from rag_monitor.cli import FAILED
-from rag_monitor.cli.columns import ColumnsOption, parse_columns
+from rag_monitor.cli.file_rows import ColumnsOption, parse_columns
 from rag_monitor.cli.judging import JudgeName, RowsFile, create_judge, refusals_told
 from rag_monitor.cli.missing import DEFAULT, MaxMissing, tell_missing
 from rag_monitor.cli.output import (

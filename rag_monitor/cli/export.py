@@ -2,17 +2,157 @@
 
 from __future__ import annotations
 
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Final, Protocol, TextIO
 
 import typer
 
 from rag_monitor.cli.output import AsJson, print_json, print_remark
 from rag_monitor.cli.remote import DEFAULT_URL, ApiKey, Remote, Url
-from rag_monitor.cli.trace_files import trace_file
 from rag_monitor.cli.words import LanguageOption, say
-from rag_monitor.errors import NotFound
+from rag_monitor.errors import ConfigurationError, NotFound
 from rag_monitor.i18n import ENGLISH, Message
+from rag_monitor.installation import install_command
+from rag_monitor.offline.exported import (
+    SCORES_COLUMN,
+    TIMING_COLUMNS,
+    TOKEN_COLUMNS,
+    TRACE_COLUMN,
+)
+
+_TEXTS: Final = (
+    "trace_id",
+    "app",
+    "environment",
+    "release",
+    "session_id",
+    "user_id",
+    "status",
+    "question",
+    "query",
+    "answer",
+    "error",
+    "model",
+)
+_ROW_GROUP: Final = 500
+_NOT_WRITTEN: Final = frozenset({".csv", ".tsv", ".xls", ".xlsx"})
+"""Tables that cannot hold a trace's lists; lines under such a name would mislead."""
+
+
+class TraceFile(Protocol):
+    """Where traces go, one after another."""
+
+    def write(self, trace: Mapping[str, Any]) -> None:
+        """Add a trace as the API gives it."""
+        ...
+
+
+@contextmanager
+def trace_file(path: Path | None) -> Iterator[TraceFile]:
+    """A file for traces by its suffix, `.parquet` or lines; None: lines on standard output.
+
+    The file has its name only once it is complete: what breaks off leaves no half of one.
+
+    Raises:
+        ConfigurationError: The file cannot be made, or pyarrow is missing for Parquet.
+    """
+    if path is None:
+        yield _Lines(sys.stdout)
+        return
+    if path.suffix in _NOT_WRITTEN:
+        raise ConfigurationError(
+            "--output writes .jsonl or .parquet, not {suffix}", suffix=path.suffix
+        )
+    part = path.with_name(path.name + ".part")
+    kind = _parquet if path.suffix == ".parquet" else _lines
+    try:
+        with kind(part) as file:
+            yield file
+        part.replace(path)
+    except OSError as error:
+        raise ConfigurationError(
+            "{path} cannot be written: {reason}", path=path, reason=error.strerror
+        ) from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
+@contextmanager
+def _lines(path: Path) -> Iterator[TraceFile]:
+    with path.open("w", encoding="utf-8") as stream:
+        yield _Lines(stream)
+
+
+class _Lines:
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, trace: Mapping[str, Any]) -> None:
+        self._stream.write(json.dumps(trace, ensure_ascii=False) + "\n")
+
+
+@contextmanager
+def _parquet(path: Path) -> Iterator[TraceFile]:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise ConfigurationError(
+            "Parquet files need pyarrow: {command}", command=install_command("parquet")
+        ) from None
+    schema = pyarrow.schema(
+        [(name, pyarrow.string()) for name in _TEXTS]
+        + [("started_at", pyarrow.timestamp("us", tz="UTC"))]
+        + [(name, pyarrow.float64()) for name in TIMING_COLUMNS]
+        + [(name, pyarrow.int64()) for name in TOKEN_COLUMNS]
+        + [("contexts", pyarrow.list_(pyarrow.string()))]
+        + [(SCORES_COLUMN, pyarrow.map_(pyarrow.string(), pyarrow.float64()))]
+        + [(TRACE_COLUMN, pyarrow.string())]
+    )
+    with pyarrow.parquet.ParquetWriter(path, schema) as writer:
+        file = _Parquet(lambda rows: writer.write_table(pyarrow.Table.from_pylist(rows, schema)))
+        yield file
+        file.flush()
+
+
+class _Parquet:
+    def __init__(self, save: Any) -> None:
+        self._save = save
+        self._rows: list[dict[str, Any]] = []
+
+    def write(self, trace: Mapping[str, Any]) -> None:
+        self._rows.append(_row(trace))
+        if len(self._rows) >= _ROW_GROUP:
+            self.flush()
+
+    def flush(self) -> None:
+        if self._rows:
+            self._save(self._rows)
+            self._rows = []
+
+
+def _row(trace: Mapping[str, Any]) -> dict[str, Any]:
+    contexts = trace.get("contexts")
+    timings, usage = trace.get("timings") or {}, trace.get("usage") or {}
+    scored = {
+        score["metric"]: score["value"]
+        for score in trace.get("scores") or ()
+        if score.get("value") is not None
+    }
+    return {
+        **{name: trace.get(name) for name in _TEXTS},
+        "started_at": datetime.fromisoformat(trace["started_at"]),
+        **{name: timings.get(name) for name in TIMING_COLUMNS},
+        **{name: usage.get(name) for name in TOKEN_COLUMNS},
+        "contexts": None if contexts is None else [item.get("content") for item in contexts],
+        SCORES_COLUMN: sorted(scored.items()),
+        TRACE_COLUMN: json.dumps(trace, ensure_ascii=False),
+    }
 
 
 def export(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from rich.progress import Progress
 
-from rag_monitor.cli.columns import ColumnsOption, parse_columns
+from rag_monitor.cli.file_rows import ColumnsOption, parse_columns
 from rag_monitor.cli.judging import RowsFile
 from rag_monitor.cli.missing import DEFAULT, MaxMissing, tell_missing
 from rag_monitor.cli.output import (

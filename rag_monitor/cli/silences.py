@@ -34,8 +34,8 @@ def list_silences(
         found = monitor.get("/api/v1/silences")["silences"]
     now = datetime.now(UTC)
     silences = sorted(
-        (one for one in found if over or _moment(one["ends_at"]) > now),
-        key=lambda one: _moment(one["ends_at"]),
+        (one for one in found if over or datetime.fromisoformat(one["ends_at"]) > now),
+        key=lambda one: datetime.fromisoformat(one["ends_at"]),
     )
     if as_json:
         print_json({"silences": silences})
@@ -131,10 +131,6 @@ def _end(since: str | None, length: str) -> str:
         ) from None
 
 
-def _moment(text: str) -> datetime:
-    return datetime.fromisoformat(text)
-
-
 def _told(silence: dict[str, Any]) -> str:
     """A silence in a line for people."""
     parts = [
@@ -142,7 +138,7 @@ def _told(silence: dict[str, Any]) -> str:
         _what(silence),
         say("until {time}", time=minute(silence["ends_at"])),
     ]
-    if _moment(silence["starts_at"]) > datetime.now(UTC):
+    if datetime.fromisoformat(silence["starts_at"]) > datetime.now(UTC):
         parts.append(
             say(Message.within("silence", "from {time}", time=minute(silence["starts_at"])))
         )

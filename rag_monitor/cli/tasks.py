@@ -1,12 +1,19 @@
-"""`rag-monitor tasks`: traces that judging gave up on, and trying them again."""
+"""`rag-monitor tasks` and `backfill`: try parked traces again, and judge stored ones again."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from rag_monitor.cli.output import AsJson, print_fields, print_json, print_line
+from rag_monitor.cli.output import (
+    AsJson,
+    print_fields,
+    print_json,
+    print_line,
+    print_problem,
+    print_remark,
+)
 from rag_monitor.cli.remote import DEFAULT_URL, ApiKey, Remote, Url
 from rag_monitor.cli.words import LanguageOption, fields_in, minute, say
 from rag_monitor.i18n import ENGLISH
@@ -55,3 +62,64 @@ def retry(
         print_json(outcome)
     else:
         print_fields(fields_in(outcome, language))
+
+
+_PATH = "/api/v1/evaluations"
+
+
+def backfill(
+    app: Annotated[str | None, typer.Option(help="Only this application.")] = None,
+    release: Annotated[str | None, typer.Option(help="Only this release.")] = None,
+    since: Annotated[
+        str | None, typer.Option("--from", help="ISO 8601 time; default: 24 hours ago.")
+    ] = None,
+    until: Annotated[str | None, typer.Option("--to", help="ISO 8601 time; default: now.")] = None,
+    judge: Annotated[
+        str | None, typer.Option(help="The one judge to ask. Default: the configured one.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1_000_000, help="At most so many.")] = 1000,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Start without asking.")] = False,
+    url: Url = DEFAULT_URL,
+    api_key: ApiKey = "",
+    language: LanguageOption = ENGLISH,
+    as_json: AsJson = False,
+) -> None:
+    """Show how many traces would be judged again and at what cost, then start if told so.
+
+    The cost is expected from what the judge's newest day took per trace; nothing starts that does
+    not fit into today's budget. With --json nothing is asked: without --yes it only previews.
+    """
+    wanted = {
+        "app": app,
+        "release": release,
+        "from": since,
+        "to": until,
+        "judge": judge,
+        "limit": limit,
+    }
+    given: dict[str, Any] = {name: value for name, value in wanted.items() if value is not None}
+    with Remote(url, api_key) as monitor:
+        outcome = monitor.call("POST", _PATH, body=given)
+        if not as_json:
+            hints = outcome.pop("hints", ())
+            shown = {name: value for name, value in outcome.items() if name != "queued"}
+            print_fields(fields_in(shown, language))  # nothing is queued yet
+            for hint in hints:
+                print_problem(hint)
+            if outcome["tokens"] is None and outcome["traces"]:
+                print_remark(
+                    say(
+                        "this judge's cost was never measured here; try --limit 20 first",
+                    )
+                )
+        start = yes or (
+            not as_json
+            and outcome["traces"] > 0
+            and typer.confirm(say("Judge these traces again?"))
+        )
+        if start:
+            outcome = monitor.call("POST", _PATH, body=given | {"preview": False})
+    if as_json:
+        print_json(outcome)
+    elif start:
+        print_fields(fields_in({"queued": outcome["queued"]}, language))

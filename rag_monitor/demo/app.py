@@ -17,8 +17,8 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
 import rag_monitor as rm
+from rag_monitor.demo.answerer import ModelGenerator
 from rag_monitor.demo.assistant import Assistant, Faults
-from rag_monitor.demo.model import ModelGenerator
 
 APP_NAME = "service-desk"
 

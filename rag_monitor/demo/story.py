@@ -20,9 +20,15 @@ import httpx
 from rag_monitor.demo.app import APP_NAME
 from rag_monitor.demo.corpus import LANGUAGES, Question, load_questions
 from rag_monitor.demo.display import Display
-from rag_monitor.demo.monitor import Json, MonitorApi, Observed, median_timing
+from rag_monitor.demo.monitor import (
+    Json,
+    MonitorApi,
+    Observed,
+    median_timing,
+    watched_rules,
+    with_demo_rules,
+)
 from rag_monitor.demo.processes import Child, StoryError, free_port
-from rag_monitor.demo.rules import watched_rules, with_demo_rules
 from rag_monitor.i18n import Message
 
 _READY_S: Final = 120.0

@@ -46,6 +46,12 @@ class Severity(StrEnum):
     TICKET = "ticket"
 
 
+class FieldName(str):
+    """The name of a field of a rule as a parameter of a message: a form puts its label there."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertRule:
     """What to watch. Validated by `alerting.rules.check_rule` before it is saved."""

@@ -15,8 +15,7 @@ from rag_monitor.domain.judgement import JudgeUsage
 from rag_monitor.domain.names import NameKind
 from rag_monitor.domain.ports import BlobFormat
 from rag_monitor.domain.ranges import above, at_least, at_most, check_ranges
-from rag_monitor.domain.reported import ReportedScore
-from rag_monitor.domain.score import Score
+from rag_monitor.domain.score import ReportedScore, Score
 from rag_monitor.domain.trace import Trace, TraceStatus
 from rag_monitor.domain.window import Window
 

@@ -64,7 +64,6 @@ App = tuple[str, str]
 class Snapshot:
     """Label values are already safe; no two points of a kind share their labels."""
 
-    taken_at: datetime | None = None
     leads: bool = False
     """Whether the process that took it leads."""
     scores: tuple[ScorePoint, ...] = ()
@@ -171,7 +170,7 @@ def build(
     shown = _alerts(alerts)[: min(MAX_ALERTS, max_series)]
     room = max_series - len(shown)
     named: set[App] = set()
-    parts = [Snapshot(taken_at=now, leads=leads, alerts=shown)]
+    parts = [Snapshot(leads=leads, alerts=shown)]
     reading = _Reading(window=Window(end - window, end), memory=memory or Memory(), recent=recent)
     ends_at = time.monotonic() + budget_s
     too_large = 0

@@ -19,7 +19,7 @@ from rag_monitor.domain.trace import RetrievedDocument
 from rag_monitor.ingest.assembly import Assembly, is_moment
 from rag_monitor.ingest.content import answer_in, plain_text, question_in
 from rag_monitor.ingest.conventions.base import Call, Tool
-from rag_monitor.ingest.conventions.reading import ask, call_of, merge_calls
+from rag_monitor.ingest.conventions.reading import ask, call_of, merge
 from rag_monitor.ingest.message_parts import is_part, joined
 from rag_monitor.ingest.messages import role_name
 from rag_monitor.ingest.passages import documents_in
@@ -41,7 +41,7 @@ def calls_of(assembly: Assembly) -> list[SpanCall]:
     leaves = Counter(wrapper.span_id for span in spans for wrapper in _wrappers(assembly, span))
     for span in spans:
         wrappers = [w for w in _wrappers(assembly, span) if leaves[w.span_id] == 1]
-        call = merge_calls([call_of(span), *map(call_of, wrappers)])
+        call = merge([call_of(span), *map(call_of, wrappers)])
         if call.response_id is not None:
             if call.response_id in seen:
                 continue
@@ -74,7 +74,7 @@ def _add_record(kept: list[SpanCall], record: Span, call: Call) -> None:
         same_place = record.parent_span_id in (span.parent_span_id, span.span_id)
         if same_place and earlier.output is None and span.start_ns <= record.start_ns:
             whole = replace(span, end_ns=max(span.end_ns, record.end_ns))
-            kept[at] = (whole, replace(merge_calls([call, earlier]), streamed=True))
+            kept[at] = (whole, replace(merge([call, earlier]), streamed=True))
             return
     seconds = real(record.attributes.get(semconv.LOGFIRE_DURATION))
     if seconds is not None and 0 < seconds < _MAX_STREAM_S:

@@ -17,7 +17,9 @@ from rag_monitor.ingest.event_payloads import (
     framed_in,
     is_envelope,
     is_framed,
+    is_stream,
     is_xml,
+    text_in_stream,
     text_in_xml,
 )
 from rag_monitor.ingest.message_parts import answer_of, is_part, question_of
@@ -33,7 +35,6 @@ from rag_monitor.ingest.messages import (
     user_messages_in,
 )
 from rag_monitor.ingest.reprs import is_printed_object
-from rag_monitor.ingest.streamed import is_stream, text_in_stream
 from rag_monitor.ingest.values import is_structure, opened, present, structured
 
 _DEPTH: Final = 6

@@ -13,7 +13,7 @@ from rag_monitor.domain.span import Span
 from rag_monitor.domain.trace import Trace
 from rag_monitor.errors import MalformedPayload
 from rag_monitor.ingest.assembly import assemble
-from rag_monitor.ingest.conventions import rag_monitor_sdk, self_telemetry
+from rag_monitor.ingest.conventions import rag_monitor_sdk
 from rag_monitor.ingest.normalise import normalise
 from rag_monitor.ingest.options import DeriveOptions
 from rag_monitor.ingest.otel_trace import NoRequest, read_trace
@@ -59,9 +59,9 @@ def derive(
 
 
 def _read(project: str, spans: list[Span], received_at: datetime) -> Trace | None:
-    work = self_telemetry.find_work(spans)
+    work = rag_monitor_sdk.find_work(spans)
     if work is not None:
-        return self_telemetry.read_work(project, work, received_at)
+        return rag_monitor_sdk.read_work(project, work, received_at)
     root = rag_monitor_sdk.find_root(spans)
     if root is None:
         return _read_otel(project, spans, received_at)

@@ -48,8 +48,7 @@ from rag_monitor.ingest.span_facts import (
     total,
 )
 from rag_monitor.ingest.timing import Times, times_of
-from rag_monitor.ingest.truncated_json import is_cut
-from rag_monitor.ingest.values import clean_name
+from rag_monitor.ingest.values import clean_name, is_cut
 
 UNKNOWN: Final = "unknown"
 _UUID: Final = re.compile(r"[\W_]*[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)

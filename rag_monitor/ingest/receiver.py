@@ -18,7 +18,7 @@ from typing import Final, TypeVar
 from rag_monitor import telemetry
 from rag_monitor.domain.clock import Clock, SystemClock
 from rag_monitor.domain.ports import IngestBatch, SpanBlob, TraceSink
-from rag_monitor.domain.reported import ReportedScore, ReportedScoreSink
+from rag_monitor.domain.score import ReportedScore, ReportedScoreSink
 from rag_monitor.errors import (
     IngestError,
     MalformedPayload,

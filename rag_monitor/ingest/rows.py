@@ -14,8 +14,8 @@ from rag_monitor.ingest import evaluations
 from rag_monitor.ingest.evaluations import EvaluationRecord
 from rag_monitor.ingest.options import IngestOptions
 from rag_monitor.ingest.replies import RowError
-from rag_monitor.ingest.schema_fields import unknown_fields
 from rag_monitor.ingest.strict_json import parse
+from rag_monitor.ingest.trace_encoding import unknown_fields
 from rag_monitor.ingest.trace_json import decode_trace
 
 

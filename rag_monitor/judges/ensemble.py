@@ -21,7 +21,7 @@ from rag_monitor.domain.judgement import (
 )
 from rag_monitor.errors import ConfigurationError
 from rag_monitor.judges.judge import BatchJudge, InspectableJudge, Judge
-from rag_monitor.judges.questions import Splitter, split_answer
+from rag_monitor.judges.questions import split_answer
 from rag_monitor.telemetry import REGISTRY
 
 NAME: Final = "ensemble"
@@ -40,17 +40,15 @@ class EnsembleJudge(BatchJudge):
 
     Args:
         judges: Two or more. Their order does not matter to verdicts.
-        splitter: Takes answers apart once for all, so that verdicts meet; None: the rules.
 
     Raises:
         ConfigurationError: Fewer than two judges.
     """
 
-    def __init__(self, judges: Sequence[Judge], splitter: Splitter | None = None) -> None:
+    def __init__(self, judges: Sequence[Judge]) -> None:
         if len(judges) < 2:
             raise ConfigurationError("an ensemble needs at least two judges")
         self._judges = tuple(judges)
-        self._splitter = splitter or split_answer
 
     @property
     def identity(self) -> JudgeIdentity:
@@ -102,7 +100,7 @@ class EnsembleJudge(BatchJudge):
     def _with_statements(self, request: JudgeRequest) -> JudgeRequest:
         if request.statements is not None:
             return request
-        return replace(request, statements=tuple(self._splitter(request.answer)))
+        return replace(request, statements=split_answer(request.answer))
 
     def _combine(
         self, request: JudgeRequest, row: Sequence[Judgement | Exception]

@@ -11,10 +11,10 @@ The ledger of budgets counts by kind: two tables of one kind share a budget.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, get_type_hints
+from typing import Any, Final
 
 from rag_monitor.domain.judgement import Aspect
 from rag_monitor.domain.ports import BudgetLedger, ReplyCache
@@ -25,7 +25,7 @@ from rag_monitor.judges import ensemble, ray, registry
 from rag_monitor.judges.calibrated import CalibratedJudge, Calibration
 from rag_monitor.judges.calibration import read_calibration
 from rag_monitor.judges.judge import Judge
-from rag_monitor.judges.limits import FORMER_NAMES, LimitOptions
+from rag_monitor.judges.tables import check_names, read_table
 from rag_monitor.spelling import did_you_mean
 
 Tables = Mapping[str, Mapping[str, Any]]
@@ -106,7 +106,9 @@ def check_tables(tables: Tables) -> None:
     for name, table in tables.items():
         kind = str(table.get("kind", name))
         if kind in kinds:
-            _check_names(f"judges.{name}", table, _settings_of(kind))
+            options = _settings_of(kind)
+            if options is not None:  # else of another package, which knows its settings itself
+                check_names(f"judges.{name}", table, options, _OF_EVERY_TABLE)
             continue
         if "kind" in table:
             text = msgid(
@@ -125,26 +127,6 @@ def _settings_of(kind: str) -> type[Any] | None:
     if kind == ensemble.NAME:
         return _EnsembleTable
     return ray.RayOptions if kind == ray.NAME else registry.options_of(kind)
-
-
-def _check_names(where: str, table: Mapping[str, Any], options: type[Any] | None) -> None:
-    if options is None:  # of another package, which knows its settings itself
-        return
-    own = get_type_hints(options)
-    former = FORMER_NAMES if options is LimitOptions else {}
-    for given, value in table.items():
-        name = former.get(given, given)
-        kind = own.get(name, Any)
-        if name not in own and name not in _OF_EVERY_TABLE:
-            raise ConfigurationError(
-                "[{where}] has no setting {name!r}{meant}; known: {names}",
-                where=where,
-                name=name,
-                meant=did_you_mean(name, own),
-                names=", ".join(own),
-            )
-        if is_dataclass(kind) and isinstance(kind, type) and isinstance(value, Mapping):
-            _check_names(f"{where}.{name}", value, kind)
 
 
 def unused_tables(tables: Tables, used: Iterable[str]) -> list[str]:
@@ -220,7 +202,7 @@ def _ensemble(
 def _on_ray(
     name: str, table: Mapping[str, Any], tables: Tables, ledger: BudgetLedger | None
 ) -> Judge:
-    options = ray.read_options(name, table)
+    options = read_table(f"judges.{name}", {"judge": "", **table}, ray.RayOptions)
     wrapped = dict(tables.get(options.judge, {}))
     kind = wrapped.get("kind", options.judge)
     if kind in (ray.NAME, ensemble.NAME):

@@ -1,7 +1,8 @@
 """Text of traces on its way to a model: data, never instructions.
 
 Every call draws a boundary nobody can guess, passes data as JSON strings and breaks up tokens that
-chat templates read as roles. `prompt_injection` notices text that talks to the judge.
+chat templates read as roles. The trace is one JSON value: cleaned, numbered, cut to what the model
+can take. `prompt_injection` notices text that talks to the judge.
 """
 
 from __future__ import annotations
@@ -9,8 +10,11 @@ from __future__ import annotations
 import json
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
+
+from rag_monitor.domain.judgement import JudgeRequest
 
 _BREAK: Final = "\u2060"
 """Word joiner: invisible, and splits a role token into pieces no template recognises."""
@@ -85,3 +89,52 @@ def _broken(match: re.Match[str]) -> str:
 
 def _shrunk(match: re.Match[str]) -> str:
     return match.group(1) * 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptEvidence:
+    """What a model is shown of a trace."""
+
+    data: dict[str, Any] = field(default_factory=dict)
+    coverage: float = 1.0
+    """Share of the passages' characters that is shown."""
+
+
+def gather_evidence(request: JudgeRequest, max_chars: int) -> PromptEvidence:
+    """Question, query, numbered passages and answer of `request`.
+
+    Passages share `max_chars` less what question and answer take; long ones are cut first. The
+    question and the answer are cut at half of it.
+    """
+    question = clean(request.question)[: max_chars // 4]
+    answer = clean(request.answer)[: max_chars // 2]
+    passages = [clean(text) for text in request.contexts or ()]
+    room = max_chars - len(question) - len(answer)
+    shown = cut_to_fit(passages, room)
+    data: dict[str, Any] = {"question": question}
+    if request.query:
+        data["query"] = clean(request.query)[: max_chars // 4]
+    if passages:
+        data["passages"] = numbered_texts(shown)
+    data["answer"] = answer
+    total = sum(map(len, passages)) + len(clean(request.answer))
+    seen = sum(map(len, shown)) + len(answer)
+    return PromptEvidence(data=data, coverage=seen / total if total else 1.0)
+
+
+def numbered_texts(texts: Sequence[str]) -> dict[str, str]:
+    """Texts under "1", "2" … as questions name them."""
+    return {str(number): text for number, text in enumerate(texts, start=1)}
+
+
+def cut_to_fit(texts: Sequence[str], room: int) -> list[str]:
+    """The texts, the longest cut to a common length so that all fit into `room` characters."""
+    if sum(map(len, texts)) <= room:
+        return list(texts)
+    left, share = max(0, room), 0
+    for done, length in enumerate(sorted(map(len, texts))):
+        share = left // (len(texts) - done)
+        if length > share:
+            break
+        left -= length
+    return [text[:share] for text in texts]

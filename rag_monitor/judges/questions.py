@@ -5,7 +5,8 @@ Shared by the judges that put questions to a language model.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -17,12 +18,10 @@ from rag_monitor.domain.judgement import (
     Statement,
     Verdict,
 )
+from rag_monitor.errors import JudgeOutputInvalid
 from rag_monitor.judges.hardening import quoted
 from rag_monitor.judges.prompts import PromptSet
 from rag_monitor.language.claims import AnswerParts, take_apart
-
-Splitter = Callable[[str], Sequence[Statement]]
-"""From an answer to its statements."""
 
 PER_PASSAGE: Final = (Aspect.RELEVANCE, Aspect.USEFULNESS, Aspect.USE)
 ONCE: Final = (Aspect.ANSWER_SUPPORTED, Aspect.GRADE, Aspect.NONCOMMITTAL)
@@ -95,21 +94,18 @@ def split_answer(answer: str) -> tuple[Statement, ...]:
     return _statements(take_apart(answer))
 
 
-def make_plan(
-    request: JudgeRequest, able: frozenset[Aspect], splitter: Splitter | None = None
-) -> Plan:
+def make_plan(request: JudgeRequest, able: frozenset[Aspect]) -> Plan:
     """Sort what `request` asks.
 
     Args:
         request: The trace and the aspects wanted.
         able: What the judge can answer; others are missing as `unsupported_aspect`.
-        splitter: Takes the answer apart; None: `split_answer`.
     """
     plan = Plan(request=request)
     parts = take_apart(request.answer)
     plan.refusal = parts.declines
-    plan.statements = _choose_statements(request, parts, splitter)
-    plan.key_points = _choose_key_points(request, splitter or split_answer)
+    plan.statements = _statements(parts) if request.statements is None else request.statements
+    plan.key_points = _choose_key_points(request)
     for aspect in sorted(request.aspects):
         reason = _why_not(plan, aspect, able)
         if reason is not None:
@@ -205,23 +201,33 @@ def _says_nothing(request: JudgeRequest) -> bool:
     return not answer or answer == question
 
 
-def _choose_statements(
-    request: JudgeRequest, parts: AnswerParts, splitter: Splitter | None
-) -> tuple[Statement, ...]:
-    if request.statements is not None:
-        return request.statements
-    return _statements(parts) if splitter is None else tuple(splitter(request.answer))
-
-
 def _statements(parts: AnswerParts) -> tuple[Statement, ...]:
     return tuple(Statement(text=c.text, start=c.start, end=c.end) for c in parts.claims)
 
 
-def _choose_key_points(request: JudgeRequest, splitter: Splitter) -> tuple[KeyPoint, ...]:
+def _choose_key_points(request: JudgeRequest) -> tuple[KeyPoint, ...]:
     if request.key_points is not None:
         return request.key_points
     return tuple(
         KeyPoint(text=statement.text, source=KeyPointSource.REFERENCE)
         for reference in request.references
-        for statement in splitter(reference)
+        for statement in split_answer(reference)
     )
+
+
+def cosines(vectors: Sequence[Sequence[float]]) -> list[float]:
+    """The cosine of the first vector with each of the others.
+
+    Raises:
+        JudgeOutputInvalid: A vector has no length, or they differ in dimension.
+    """
+    first, *others = [[float(x) for x in vector] for vector in vectors]
+    if any(len(other) != len(first) for other in others):
+        raise JudgeOutputInvalid("embeddings differ in dimension")
+    norms = [math.sqrt(math.fsum(x * x for x in vector)) for vector in (first, *others)]
+    if any(not math.isfinite(norm) or norm == 0.0 for norm in norms):
+        raise JudgeOutputInvalid("an embedding has zero norm")
+    return [
+        math.fsum(a * b for a, b in zip(first, other, strict=True)) / (norms[0] * norm)
+        for other, norm in zip(others, norms[1:], strict=True)
+    ]

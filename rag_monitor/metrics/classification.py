@@ -6,11 +6,8 @@ Accuracy misleads under imbalance, so nothing here reports it alone.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-
-from rag_monitor.errors import NotApplicable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,29 +104,6 @@ class ConfusionMatrix:
         )
         value: float | None = getattr(pooled, rate)
         return value
-
-
-def confusion_matrix(
-    truths: Sequence[object], predictions: Sequence[object], labels: Iterable[object] = ()
-) -> ConfusionMatrix:
-    """Count (truth, prediction) pairs; labels are compared as text.
-
-    Args:
-        truths: What is right, one per row.
-        predictions: What was said, in the same order.
-        labels: Labels to list although they may not occur.
-
-    Raises:
-        NotApplicable: There are no rows.
-        ValueError: The two sides differ in length.
-    """
-    if len(truths) != len(predictions):
-        raise ValueError(f"{len(truths)} labels but {len(predictions)} predictions")
-    if not truths:
-        raise NotApplicable("no labelled rows")
-    counts = Counter((str(t), str(p)) for t, p in zip(truths, predictions, strict=True))
-    names = {name for pair in counts for name in pair} | {str(label) for label in labels}
-    return ConfusionMatrix(tuple(sorted(names)), dict(counts))
 
 
 def _share(part: float, whole: float) -> float | None:

@@ -9,12 +9,10 @@ from typing import Any, Final
 from rag_monitor.statistics.agreement import (
     BinaryAgreement,
     auroc,
+    auroc_interval,
     binary_agreement,
     clustered_bootstrap,
     cohen_kappa,
-)
-from rag_monitor.statistics.boundary import (
-    auroc_interval,
     f1_interval,
     kappa_interval,
     mean_of_two_interval,

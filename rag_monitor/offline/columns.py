@@ -7,8 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from rag_monitor.ingest.schema_fields import FIELDS
-from rag_monitor.ingest.trace_encoding import TIMINGS
+from rag_monitor.ingest.trace_encoding import FIELDS, TIMINGS
 
 CONTEXT_IDS: Final = "context_ids"
 """Ids of the passages in a column of their own."""

@@ -12,9 +12,8 @@ from rag_monitor.domain.judgement import as_configured
 from rag_monitor.errors import ConfigurationError
 from rag_monitor.i18n import Message
 from rag_monitor.judges.judge import Judge
-from rag_monitor.metrics.text.encoder import Encoder
+from rag_monitor.metrics.text.encoder import Encoder, SimilarityScorer
 from rag_monitor.metrics.text.perplexity import PerplexityModel
-from rag_monitor.metrics.text.similarity import SimilarityScorer
 from rag_monitor.offline.dataset import (
     DatasetRow,
     JudgeScorer,

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from math import isfinite
 from typing import Any, Final
 
-from rag_monitor.ingest.schema_fields import FIELDS
+from rag_monitor.ingest.trace_encoding import FIELDS
 from rag_monitor.metrics.rag import METRICS
 from rag_monitor.metrics.text.suite import TEXT_METRICS
 

@@ -14,7 +14,7 @@ from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.trace import Trace
 from rag_monitor.errors import IngestError, MalformedPayload
 from rag_monitor.i18n import Message
-from rag_monitor.ingest.schema_fields import unknown_kinds
+from rag_monitor.ingest.trace_encoding import unknown_kinds
 from rag_monitor.ingest.trace_json import decode_trace
 from rag_monitor.ingest.values import clean_name
 from rag_monitor.language.script import detect_script

@@ -10,8 +10,7 @@ from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.metrics.latency import PERCENTILES
 from rag_monitor.offline.missing import Missing, MissingTally
 from rag_monitor.offline.report.model import Figure, Histogram, Latency, MetricReport
-from rag_monitor.statistics.moments import mean_from_sums
-from rag_monitor.statistics.student import t_interval
+from rag_monitor.statistics.moments import mean_from_sums, t_interval
 from rag_monitor.statistics.wilson import effective_wilson
 
 _BINS: Final = 20

@@ -10,10 +10,9 @@ from rag_monitor.domain.score import Score
 from rag_monitor.domain.trace import Trace
 from rag_monitor.errors import NotApplicable
 from rag_monitor.metrics.text.bertscore import BertScorer
-from rag_monitor.metrics.text.encoder import Encoder
+from rag_monitor.metrics.text.encoder import Encoder, SimilarityScorer
 from rag_monitor.metrics.text.overlap import PrecisionRecallF1
 from rag_monitor.metrics.text.perplexity import PerplexityModel, TextPerplexity
-from rag_monitor.metrics.text.similarity import SimilarityScorer
 from rag_monitor.offline.reference_scores import Number, make_score, pair_of
 
 BERTSCORE_METRICS: Final = ("bertscore_precision", "bertscore_recall", "bertscore_f1")

@@ -16,8 +16,7 @@ from rag_monitor.offline.run_settings import differing
 from rag_monitor.offline.selection import SMALLER_IS_BETTER, UNBOUNDED
 from rag_monitor.statistics.agreement import clustered_bootstrap
 from rag_monitor.statistics.comparison import benjamini_hochberg
-from rag_monitor.statistics.moments import mean_from_sums
-from rag_monitor.statistics.student import t_interval, t_p_value
+from rag_monitor.statistics.moments import mean_from_sums, t_interval, t_p_value
 from rag_monitor.statistics.wilson import Interval
 
 _BOOTSTRAP_UP_TO: Final = 200

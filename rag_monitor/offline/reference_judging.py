@@ -21,8 +21,8 @@ from rag_monitor.metrics.rag.correctness import (
     SIMILARITY_SHARE,
     StatementCounts,
     answer_correctness,
+    noise_sensitivity,
 )
-from rag_monitor.metrics.rag.noise import noise_sensitivity
 from rag_monitor.offline.dataset import Failure, failure_of
 from rag_monitor.offline.reference_scores import make_score, pair_of
 

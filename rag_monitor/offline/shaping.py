@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Final
 
 from rag_monitor.ingest.content import answer_in, question_in
-from rag_monitor.ingest.schema_fields import FIELDS
+from rag_monitor.ingest.trace_encoding import FIELDS
 from rag_monitor.offline.cells import STRUCTURED, UnreadableField, read_cell, read_string
 from rag_monitor.offline.columns import CONTEXT_IDS, rename
 from rag_monitor.offline.exported import gathered

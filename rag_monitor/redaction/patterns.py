@@ -68,9 +68,9 @@ class Screen:
 
     __slots__ = ("_digits", "_few_digits", "_lowered", "_raw", "_words", "text")
 
-    def __init__(self, text: str, raw: bytes | None = None) -> None:
+    def __init__(self, text: str) -> None:
         self.text = text
-        self._raw = text.encode("utf-8", "replace") if raw is None else raw
+        self._raw = text.encode("utf-8", "replace")
         self._few_digits: bool | None = None
         self._digits = b""
         self._words: bytes | None = None

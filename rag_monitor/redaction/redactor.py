@@ -149,9 +149,7 @@ def keyed_hash(key: str, text: str) -> str:
     return digest.hexdigest()[:16]
 
 
-def build_redactor(
-    setting: object, key: str | None = None, fields: Iterable[tuple[str, str]] = ()
-) -> TextRedactor | None:
+def build_redactor(setting: object, key: str | None = None) -> TextRedactor | None:
     """The redactor for a setting: `default`, `mask`, `hash`, `drop`, `off`, a redactor, a callable.
 
     Raises:
@@ -159,11 +157,10 @@ def build_redactor(
     """
     if setting in (None, "off", False):
         return None
-    rules = dict(fields)
     if setting == "default" or setting is True:
-        return Redactor(fields=rules, key=key)
+        return Redactor(key=key)
     if isinstance(setting, str) and setting in MODES:
-        return Redactor(patterns=ALL, mode=setting, fields=rules, key=key)
+        return Redactor(patterns=ALL, mode=setting, key=key)
     if isinstance(setting, Redactor):
         return setting
     clean = getattr(setting, "clean", None)

@@ -14,16 +14,17 @@ from rag_monitor import semconv
 from rag_monitor.domain.record import reference_contexts
 from rag_monitor.domain.trace import busy_ns, utc_from_ns
 from rag_monitor.redaction.redactor import TextRedactor
-from rag_monitor.sdk.charset import charset_of, rewritten
 from rag_monitor.sdk.documents import MAX_METADATA, Document
 from rag_monitor.sdk.event_stream import answer_in_pieces
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.http_body import (
     answer_in_body,
     came,
+    charset_of,
     first_piece_with_text,
     plain_body,
     question_in_body,
+    rewritten,
 )
 from rag_monitor.sdk.options import Options
 from rag_monitor.sdk.peek import text_of

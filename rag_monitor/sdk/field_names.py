@@ -1,8 +1,98 @@
-"""The names under which retrievers and vector databases keep a passage, its id and its score."""
+"""Names of arguments and fields: those that hold the question, and those of a passage."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import Final
+
+QUERY_NAMES: Final = (
+    "query", "user_query", "userQuery", "query_text", "queryText", "search_query", "searchQuery",
+    "查询", "检索词",
+)  # fmt: skip
+QUESTION_NAMES: Final = (
+    "question", "user_question", "userQuestion", "question_text", "questionText",
+    "original_question", "问题", "用户问题", "提问", "问句",
+    *QUERY_NAMES,
+    "user_input", "userInput", "user_message", "userMessage", "user_prompt", "userPrompt",
+    "user_text", "text_without_at_bot", "chat_input", "chatInput", "用户输入", "用户消息",
+    "input", "inputs", "输入", "message", "messages", "消息", "msg", "utterance",
+    "prompt", "input_text", "inputText", "inputTranscript", "text", "content", "contents",
+    "提示词", "文本", "内容", "wenti", "tiwen", "chaxun", "xiaoxi",
+)  # fmt: skip
+"""The surest first."""
+RANKS: Final[Mapping[str, float]] = {name: float(rank) for rank, name in enumerate(QUESTION_NAMES)}
+GUESSED: Final = float(len(QUESTION_NAMES))
+"""The rank of a text that nothing names a question."""
+_LABELS: Final = frozenset(
+    {
+        "id", "uid", "uuid", "token", "auth", "authorization", "bearer", "key", "apikey", "secret",
+        "password", "passwd", "pwd", "credential", "credentials", "csrf", "signature", "nonce",
+        "hash", "cookie", "cookies", "header", "headers", "user", "username", "account", "email",
+        "phone", "tenant", "org", "organization", "organisation", "project", "workspace", "team",
+        "department", "role", "group", "session", "conversation", "thread", "trace", "agent", "ip",
+        "host", "url", "uri", "path", "file", "filename", "lang", "language", "locale", "country",
+        "region", "city", "timezone", "currency", "model", "provider", "engine", "name", "type",
+        "kind", "mode", "format", "style", "tone", "level", "version", "release", "environment",
+        "env", "app", "application", "channel", "source", "platform", "device", "client",
+        "collection", "index", "namespace", "database", "db", "kb", "base", "dataset", "table",
+        "schema", "category", "tag", "tags", "label", "filter", "sort", "order", "cursor", "page",
+        "date", "time", "timestamp", "code", "status", "context", "contexts", "history",
+        "document", "documents", "passages", "answer", "reference", "system", "instruction",
+        "instructions", "persona", "template", "config",
+        "用户", "令牌", "密码", "密钥", "租户", "会话", "编号", "姓名", "邮箱", "电话", "手机",
+        "语言", "模型", "地区", "部门", "角色", "上下文", "历史", "参考", "答案", "模板", "系统",
+        "知识库",
+    }
+)  # fmt: skip
+"""Last words in the names of arguments that are no question, whatever they hold."""
+_CHINESE_LABELS: Final = tuple(name for name in _LABELS if not name.isascii())
+_ELSEWHERE: Final = frozenset(
+    {
+        "system", "developer", "template", "default", "negative", "previous", "last", "error",
+        "log", "welcome", "reply", "response", "answer", "output", "context", "source", "document",
+        "page", "file",
+    }
+)  # fmt: skip
+"""Words before `prompt`, `message` or `text` that say it is not the user's."""
+_OF_TYPE: Final = frozenset({"str", "string", "txt", "text", "value", "raw"})
+"""Last words that say only what kind of value it is, as in `query_str`."""
+_WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[^\W\da-zA-Z_]+")
+
+
+_DERIVED: Final = 0.25
+"""What a name is behind the one that it is made of."""
+
+
+def rank_of_argument(name: str) -> float | None:
+    """As `rank_of`; a function calls its question `q`, an address anything."""
+    return RANKS["content"] + _DERIVED if name == "q" else rank_of(name)
+
+
+def rank_of(name: str) -> float | None:
+    """The rank of a name, or of its last word; None where it is no name of a question."""
+    rank = RANKS.get(name)
+    if rank is not None:
+        return rank
+    words = _words(name)
+    while len(words) > 1 and words[-1] in _OF_TYPE:
+        words.pop()
+    if not words or not _ELSEWHERE.isdisjoint(words):
+        return None
+    rank = RANKS.get("_".join(words), RANKS.get(words[-1]))
+    return None if rank is None else rank + _DERIVED
+
+
+def may_ask(name: str) -> bool:
+    """Whether a text of that name may be a question: a token, an id or a language is none."""
+    words = _words(name)
+    last = words[-1] if words else ""
+    return last not in _LABELS and (last.isascii() or not last.endswith(_CHINESE_LABELS))
+
+
+def _words(name: str) -> list[str]:
+    return [word.lower() for word in _WORDS.findall(name)]
+
 
 CONTENT_KEYS: Final = (
     "content", "page_content", "text", "pageContent", "body", "chunk_text", "chunk_content",

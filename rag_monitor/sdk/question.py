@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
+from rag_monitor.sdk.field_names import QUESTION_NAMES, RANKS, rank_of
 from rag_monitor.sdk.peek import attributes, fields_of, first, getter, items_of, text_of
-from rag_monitor.sdk.question_names import QUESTION_NAMES, RANKS, rank_of
 from rag_monitor.sdk.text import content_text
 
 _ENVELOPES: Final = (

@@ -41,7 +41,7 @@ _FIELDS: Final = frozenset(
 _new_decoder: Final = codecs.getincrementaldecoder("utf-8")
 
 
-class TraceSink(Protocol):
+class TraceRecorder(Protocol):
     """Who takes a trace when it is finished, and under which limits it is kept."""
 
     max_chars: int
@@ -138,7 +138,7 @@ class LiveTrace:
     otel_context: Any = None
     otel_span: Any = None
 
-    def __init__(self, recorder: TraceSink, name: str, trace_id: int, span_id: int) -> None:
+    def __init__(self, recorder: TraceRecorder, name: str, trace_id: int, span_id: int) -> None:
         self.wall_ns = time_ns()
         self.started = perf_counter_ns()
         self.recorder = recorder

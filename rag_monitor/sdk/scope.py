@@ -20,6 +20,7 @@ from rag_monitor.sdk.peek import text_of, type_name
 from rag_monitor.sdk.pieces import event_frame, read_piece, remainder
 from rag_monitor.sdk.question import question_in
 from rag_monitor.sdk.record import CURRENT, LiveTrace
+from rag_monitor.sdk.streaming import StreamObserver
 from rag_monitor.sdk.text import EVENT_LINES, answer_of, response_body
 
 Extractor = Callable[..., Any]
@@ -45,7 +46,7 @@ class Spec:
     fields: Mapping[str, Any] | None = None
 
 
-class Scope:
+class Scope(StreamObserver):
     """A call being traced."""
 
     __slots__ = ("_otel_token", "_token", "live", "owner", "spec")

@@ -13,9 +13,9 @@ from typing import Any, Final
 from urllib.parse import parse_qs
 from xml.sax.saxutils import unescape
 
+from rag_monitor.sdk.field_names import QUERY_NAMES, RANKS
 from rag_monitor.sdk.peek import text_of
 from rag_monitor.sdk.question import Ranked, Sealed, SealedBase64, last_user_message, ranked_in
-from rag_monitor.sdk.question_names import QUERY_NAMES, RANKS
 from rag_monitor.sdk.text import content_text
 
 _DEEPEST: Final = 3
@@ -46,7 +46,7 @@ def opened(question: str, rank: float = 0.0) -> str | None:
     if rank <= _SURE:
         return question
     if _IS_XML.match(question):
-        return _of_xml(question)
+        return in_message(question)
     inner = _parsed(question) if question.lstrip().startswith("{") else None
     if not isinstance(inner, dict):
         return question
@@ -73,7 +73,7 @@ def _in_text(text: str, depth: int) -> Ranked | None:
     if plain is None:
         return None
     if _IS_XML.match(plain):
-        question = _of_xml(plain)
+        question = in_message(plain)
         return None if question is None else (0.0, question)
     if not plain.lstrip().startswith(("{", "[")):
         return _in_form(plain)
@@ -118,10 +118,6 @@ def _without_mentions(text: str) -> str:
 
 def in_message(text: str) -> str | None:
     """The text of a message in XML; None: it is none."""
-    return _of_xml(text)
-
-
-def _of_xml(text: str) -> str | None:
     match = _XML.match(text)
     if match is None:
         return None

@@ -17,7 +17,7 @@ from rag_monitor import semconv
 from rag_monitor.sdk.counters import Counters
 from rag_monitor.sdk.encoding import EncodedTrace, Encoder, shared_attributes
 from rag_monitor.sdk.otel import detach_here, new_span_id
-from rag_monitor.sdk.record import CURRENT, LiveTrace, NullTrace, TraceSink
+from rag_monitor.sdk.record import CURRENT, LiveTrace, NullTrace, TraceRecorder
 from rag_monitor.sdk.sanitise import whole
 from rag_monitor.sdk.step import Step
 from rag_monitor.sdk.steps import GenerationStep, RetrievalStep
@@ -151,7 +151,7 @@ class HostSpans:
 
     def open(
         self,
-        recorder: TraceSink,
+        recorder: TraceRecorder,
         provider: Any,
         name: str,
         ended: LiveTrace | NullTrace | None = None,

@@ -18,7 +18,6 @@ from rag_monitor.sdk.peek import type_name
 from rag_monitor.sdk.record import CURRENT, LiveTrace
 from rag_monitor.sdk.streaming import (
     WHOLE,
-    NullObserver,
     StreamObserver,
     finish_call,
     finish_with,
@@ -185,22 +184,13 @@ class Step:
             GUARD.report("step", mistake)
 
 
-class _OpenStep:
+class _OpenStep(StreamObserver):
     """A step from the call of a decorated function to its result, however that comes about."""
 
     def __init__(self, step: Step) -> None:
         self._step = step
         self._open = True
         step._guarded(step._unshare)
-
-    def resume(self) -> None:
-        """Steps are not current."""
-
-    def pause(self) -> None:
-        """Steps are not current."""
-
-    def streams(self) -> None:
-        """That it does shows in its pieces."""
 
     def chunk(self, chunk: Any) -> None:
         """Hand a piece to the step."""
@@ -246,7 +236,7 @@ def _timed(prototype: Step, function: Any, arguments: Arguments | None) -> Calla
     ) -> tuple[StreamObserver, AsyncGenerator[Any, Any]]:
         inner = function(*args, **kwargs)
         step = enter(args, kwargs)
-        return (NullObserver() if step.live is None else _OpenStep(step)), inner
+        return (StreamObserver() if step.live is None else _OpenStep(step)), inner
 
     def traced_generator(*args: Any, **kwargs: Any) -> Any:
         inner = function(*args, **kwargs)

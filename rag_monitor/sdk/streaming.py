@@ -9,7 +9,7 @@ from functools import partial
 from itertools import chain
 from time import perf_counter_ns
 from types import AsyncGeneratorType, CoroutineType, GeneratorType, MethodType
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 from weakref import WeakMethod, finalize
 
 from rag_monitor.sdk.guard import GUARD
@@ -23,61 +23,31 @@ _ITERATORS: Final = frozenset({map, filter, chain})
 """Iterators of Python's that can be told nothing: a generator over one behaves as it does."""
 
 
-class StreamObserver(Protocol):
-    """Hears how a result comes about. No method raises into the host."""
+class StreamObserver:
+    """Hears how a result comes about; this one records nothing. No method raises into the host."""
+
+    __slots__ = ()
 
     def resume(self) -> None:
         """The host's code runs next."""
-        ...
 
     def pause(self) -> None:
         """The host's code has returned, yielded or raised."""
-        ...
 
     def streams(self) -> None:
         """The result comes in pieces."""
-        ...
 
     def chunk(self, chunk: Any) -> None:
         """A piece."""
-        ...
 
     def returned(self, result: Any) -> None:
         """The result, which is whole."""
-        ...
 
     def ended(self, status: str | None = None, ended: int | None = None) -> None:
         """There is no more to come; `ended` says since when, in nanoseconds of `perf_counter`."""
-        ...
 
     def failed(self, error: BaseException, status: str | None = None) -> None:
         """The host's code raised."""
-        ...
-
-
-class NullObserver:
-    """Stands in for an observer where nothing is recorded."""
-
-    def resume(self) -> None:
-        """Nothing becomes current."""
-
-    def pause(self) -> None:
-        """Nothing was current."""
-
-    def streams(self) -> None:
-        """Nothing is recorded of it."""
-
-    def chunk(self, chunk: Any) -> None:
-        """Look away."""
-
-    def returned(self, result: Any) -> None:
-        """Look away."""
-
-    def ended(self, status: str | None = None, ended: int | None = None) -> None:
-        """Nothing to end."""
-
-    def failed(self, error: BaseException, status: str | None = None) -> None:
-        """Nothing to end."""
 
 
 def watch(

@@ -22,7 +22,6 @@ from rag_monitor.sdk.record import NULL, LiveTrace, NullTrace
 from rag_monitor.sdk.scope import Extractor, Scope, Spec, open_scope
 from rag_monitor.sdk.signature import parameters
 from rag_monitor.sdk.streaming import (
-    NullObserver,
     StreamObserver,
     finish_call,
     finish_with,
@@ -229,7 +228,7 @@ def _async_generator(function: Any, spec: Spec) -> Callable[..., Any]:
         inner = function(*args, **kwargs)
         scope = open_scope(spec, args, kwargs)
         if scope is None:
-            return NullObserver(), inner
+            return StreamObserver(), inner
         scope.live.streamed = True
         return scope, inner
 

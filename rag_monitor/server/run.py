@@ -27,6 +27,7 @@ from rag_monitor.server.app import create_app
 from rag_monitor.server.csrf import check_reach
 from rag_monitor.server.grpc_door import open_door
 from rag_monitor.server.process import (
+    Stopping,
     configure_logging,
     connections_within,
     raise_limit,
@@ -34,7 +35,6 @@ from rag_monitor.server.process import (
 )
 from rag_monitor.server.protocol import BoundedProtocol
 from rag_monitor.server.services import Services
-from rag_monitor.server.stopping import Stopping
 from rag_monitor.server.wiring import wire_services
 from rag_monitor.store.names import Naming
 from rag_monitor.store.store import Store

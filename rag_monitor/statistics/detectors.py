@@ -91,32 +91,18 @@ class Detector:
         """Traces that were not judged, where every trace is a tick: e = 1, M grows by 1 each."""
         return self.advance(state, [1.0] * len(self.bets), ticks)
 
-    def observe_batch(
-        self,
-        state: DetectorState,
-        classes: Mapping[float, tuple[int, int]],
-        *,
-        pi_min: float = 1.0,
-        ticks: int | None = None,
-    ) -> DetectorState:
-        """All traces of one stretch of time at once, their order unknown.
-
-        M = E (M + ticks) with E the product of the traces' e-values: its expectation grows by at
-        most `ticks`, so the promise holds as for single traces.
-
-        Args:
-            state: Before.
-            classes: Sampling probability to (judged, bad).
-            pi_min: Floor of the sampling policy.
-            ticks: Length of the stretch on the detector's clock; None: the judged traces.
-        """
-        count = sum(judged for judged, _ in classes.values()) if ticks is None else ticks
-        return self.advance(state, self.e_values(classes, pi_min=pi_min), count)
-
     def e_values(
         self, classes: Mapping[float, tuple[int, int]], *, pi_min: float = 1.0
     ) -> tuple[float, ...]:
-        """The product of the traces' e-values, per bet; see `observe_batch`."""
+        """The product E of the e-values of traces whose order is unknown, per bet.
+
+        `advance` makes M = E (M + ticks) of it: its expectation grows by at most `ticks`, so the
+        promise holds as for single traces.
+
+        Args:
+            classes: Sampling probability to (judged, bad).
+            pi_min: Floor of the sampling policy.
+        """
         logs = [0.0] * len(self.bets)
         for pi, (judged, bad) in classes.items():
             weight = _weight(pi, pi_min)

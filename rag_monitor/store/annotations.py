@@ -12,7 +12,7 @@ from sqlalchemy import Connection, and_, or_, select
 
 from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.feedback import Feedback
-from rag_monitor.domain.reported import ReportedScore
+from rag_monitor.domain.score import ReportedScore
 from rag_monitor.domain.stored import LabelledScore
 from rag_monitor.store import rollup_changes
 from rag_monitor.store.engine import Database

@@ -10,16 +10,39 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, and_, exists, literal_column, select
 
 from rag_monitor.domain.decision import PEOPLE
-from rag_monitor.domain.labelling import LabelReason, LabelTask
 from rag_monitor.domain.stored import TraceSummary
 from rag_monitor.store import listing
 from rag_monitor.store.engine import Database
 from rag_monitor.store.tables import decisions, feedback, scores, traces
+
+
+class LabelReason(StrEnum):
+    """What a mark on the trace would teach."""
+
+    SAMPLED = "drawn"
+    """Sampled for people by chance: only such marks may correct the estimates."""
+    DISAGREE = "judges_disagree"
+    """One judge flags it, another does not."""
+    UNSURE = "unsure"
+    """The judge's probability lies near one half."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelTask:
+    """A trace to look at."""
+
+    trace: TraceSummary
+    reason: LabelReason
+    low: float | None = None
+    high: float | None = None
+    """Least and largest `answer_supported` the judges gave; None where none gave any."""
+
 
 LOOKED_AT: Final = 4000
 """Newest scores among which the telling ones are found."""

@@ -22,8 +22,7 @@ from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.names import OTHER_NAME, NameKind, NameLimits, names_of, renamed
 from rag_monitor.domain.stored import NameCount, PendingTrace
 from rag_monitor.domain.trace import Trace
-from rag_monitor.store.bulk import chunks
-from rag_monitor.store.distinct_skip_scan import distinct_values
+from rag_monitor.store.bulk import chunks, distinct_values
 from rag_monitor.store.engine import Database
 from rag_monitor.store.tables import names, rollups
 from rag_monitor.store.types import storable_name

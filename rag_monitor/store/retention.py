@@ -19,8 +19,7 @@ from sqlalchemy import Connection, Table, delete, func, literal_column, select, 
 from rag_monitor.domain.stored import RetentionPolicy, RetentionReport
 from rag_monitor.errors import StoreUnavailable
 from rag_monitor.store import partitions, purge_horizon
-from rag_monitor.store.bulk import chunks
-from rag_monitor.store.distinct_skip_scan import distinct_values
+from rag_monitor.store.bulk import chunks, distinct_values
 from rag_monitor.store.engine import Database
 from rag_monitor.store.erasure import IN_DOUBT, doubt_passages, settle_passages
 from rag_monitor.store.failures import is_disk_full

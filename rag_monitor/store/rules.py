@@ -7,7 +7,7 @@ from typing import Final
 
 from sqlalchemy import Connection, delete, select, update
 
-from rag_monitor.domain.alert import AlertRule
+from rag_monitor.domain.alert import AlertRule, FieldName
 from rag_monitor.domain.clock import Clock
 from rag_monitor.errors import NotFound, RuleError
 from rag_monitor.store.alert_rows import dump_rule, load_rule
@@ -63,7 +63,9 @@ class Rules:
             added = self._database.insert(rules).on_conflict_do_nothing()
             if not connection.execute(added.values(row | {"updated_at": now})).rowcount:
                 raise RuleError(
-                    "name: another rule is called {name!r}; choose another name, or edit that one",
+                    "{field}: another rule is called {name!r}; choose another name, or edit that "
+                    "one",
+                    field=FieldName("name"),
                     name=rule.name,
                 )
             old = delete(rules).where(rules.c.project == rule.project, rules.c.name == name)

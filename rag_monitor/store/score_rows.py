@@ -1,14 +1,20 @@
-"""Scores and sampling decisions as rows, and back."""
+"""Scores and sampling decisions as rows, and back; scores in the order in which they were made."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, fields
+from datetime import datetime
 from typing import Any, Final
+
+from sqlalchemy import false, func, select
 
 from rag_monitor.domain.decision import SamplingDecision, SamplingReason
 from rag_monitor.domain.judgement import Aspect, JudgeIdentity, JudgeUsage, Verdict
 from rag_monitor.domain.score import Score, ScoreStatus
+from rag_monitor.domain.stored import PlacedScore
+from rag_monitor.store.cursors import Cursors
+from rag_monitor.store.tables import scores
 
 _ALWAYS: Final = frozenset({"name", "model", "prompts", "calibration"})
 _VERDICT_FIELDS: Final = tuple(field.name for field in fields(Verdict))
@@ -87,3 +93,33 @@ def _dump_verdict(verdict: Verdict) -> dict[str, Any]:
 
 def _load_verdict(item: Mapping[str, Any]) -> Verdict:
     return Verdict(**{**item, "aspect": Aspect(item["aspect"])})
+
+
+class ScoreExportFeed(Cursors):
+    """Reads new scores of all projects; a cursor says up to when they were passed on."""
+
+    def between(self, after: datetime, until: datetime, limit: int) -> list[PlacedScore]:
+        """Current scores made after `after` and no later than `until`, oldest first.
+
+        About `limit` of them: scores of the same microsecond are never torn apart, so that the time
+        of the last one is a cursor.
+        """
+        made = scores.c.created_at
+        new = (made > after, made <= until, scores.c.superseded == false())
+        first = select(made).where(*new).order_by(made).limit(limit).subquery()
+        with self._database.read() as connection:
+            last = connection.execute(select(func.max(first.c.created_at))).scalar_one()
+            if last is None:
+                return []
+            columns = [column for column in scores.c if column.name != "verdicts"]
+            rows = connection.execute(
+                select(*columns)
+                .where(made > after, made <= last, scores.c.superseded == false())
+                .order_by(made, scores.c.trace_id, scores.c.metric, scores.c.judge)
+            ).all()
+        return [
+            PlacedScore(
+                project=row.project, trace_id=row.trace_id, app=row.app, score=load_score(row)
+            )
+            for row in rows
+        ]

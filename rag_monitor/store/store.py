@@ -24,19 +24,18 @@ from rag_monitor.store.leases import Leases, database_now
 from rag_monitor.store.lockfile import FileLock
 from rag_monitor.store.names import Names, Naming
 from rag_monitor.store.options import StoreOptions
-from rag_monitor.store.outage import Outage
+from rag_monitor.store.outage import Outage, WriteProbe
 from rag_monitor.store.outbox import Outbox
 from rag_monitor.store.raw_spans import AssemblyBacklog
 from rag_monitor.store.replies import Replies
 from rag_monitor.store.retention import Ballast, Retention
 from rag_monitor.store.rollups import Rollups
 from rag_monitor.store.rules import Rules
-from rag_monitor.store.score_export_feed import ScoreExportFeed
+from rag_monitor.store.score_rows import ScoreExportFeed
 from rag_monitor.store.spans import Spans
 from rag_monitor.store.spending import Spending
 from rag_monitor.store.tasks import Tasks
 from rag_monitor.store.traces import Traces
-from rag_monitor.store.write_probe import WriteProbe
 from rag_monitor.store.writer import Writer
 
 T = TypeVar("T")

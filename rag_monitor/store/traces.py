@@ -37,7 +37,7 @@ from rag_monitor.domain.window import Window
 from rag_monitor.errors import NotFound
 from rag_monitor.store import content_search, derivation, listing, question_index, traffic
 from rag_monitor.store.annotations import load_feedback, load_reported
-from rag_monitor.store.distinct_skip_scan import distinct_values, skip_scan
+from rag_monitor.store.bulk import distinct_values, skip_scan
 from rag_monitor.store.engine import Database
 from rag_monitor.store.erasure import erase_user
 from rag_monitor.store.names import Names

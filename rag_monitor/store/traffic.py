@@ -15,7 +15,7 @@ from rag_monitor.domain.rollup import TRACES_METRIC
 from rag_monitor.domain.stored import AppTraffic, TimedTrace
 from rag_monitor.domain.window import Window
 from rag_monitor.store import rollup_tiers
-from rag_monitor.store.distinct_skip_scan import skip_scan
+from rag_monitor.store.bulk import skip_scan
 from rag_monitor.store.tables import rollup_blocks, rollups, traces
 
 _UNBUILT: Final = timedelta(hours=3)

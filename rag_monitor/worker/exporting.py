@@ -16,7 +16,7 @@ from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.stored import PlacedScore
 from rag_monitor.exposition.options import ExportOptions
 from rag_monitor.exposition.score_sender import Taken, send
-from rag_monitor.store.score_export_feed import ScoreExportFeed
+from rag_monitor.store.score_rows import ScoreExportFeed
 from rag_monitor.store.spans import Spans
 
 

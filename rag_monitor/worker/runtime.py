@@ -32,9 +32,8 @@ from rag_monitor.store.store import Store
 from rag_monitor.worker.exporting import Roots, ScoreExport
 from rag_monitor.worker.jobs import Jobs
 from rag_monitor.worker.judging import create_plan
-from rag_monitor.worker.leadership import Leadership
 from rag_monitor.worker.sampling_windows import SamplingWindows
-from rag_monitor.worker.scheduler import Job, Scheduler
+from rag_monitor.worker.scheduler import Job, Leadership, Scheduler
 
 _log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import rag_monitor.server.ui as ui
-from rag_monitor.offline.report.html import render_html
+from rag_monitor.offline.report.files import render_html
 from rag_monitor.offline.report.model import Figure, MetricReport, Report
 from tests.acceptance.browsing import chromium, overflow
 from tests.unit.server.conftest import open_client

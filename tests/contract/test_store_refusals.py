@@ -14,7 +14,8 @@ import pytest
 from rag_monitor import telemetry
 from rag_monitor.errors import StoreUnavailable
 from rag_monitor.server.wiring import _health
-from rag_monitor.store import engine, write_probe
+from rag_monitor.store import engine
+from rag_monitor.store import outage as outage_module
 from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.outage import Outage
 from rag_monitor.store.store import Store
@@ -30,7 +31,7 @@ def store(
 ) -> Iterator[Store]:
     """A store that waits for nobody's locks for long, and has seen that it can write."""
     monkeypatch.setattr(engine, "BUSY_TIMEOUT_MS", 100)
-    monkeypatch.setattr(write_probe, "_LOCK_MS", 100)
+    monkeypatch.setattr(outage_module, "_LOCK_MS", 100)
     options = StoreOptions(
         url=database_url, ballast_bytes=0, partitions_ahead=1, retry_s=0.1, write_timeout_s=0.5,
         statement_timeout_s=1.5,
@@ -108,7 +109,7 @@ def test_what_takes_no_change_is_not_ready_though_nobody_sends_anything(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(write_probe, "EVERY_S", 0.0)
+    monkeypatch.setattr(outage_module, "PROBE_EVERY_S", 0.0)
     outage = Outage(LOG, "not ready")
     before = counted(kind)
     with harm(kind, store, database_url):
@@ -141,7 +142,7 @@ def test_looks_write_once_in_a_while_however_often_they_come(
     for _ in range(50):
         assert _health(store, clock, Outage(LOG, "not ready")).ready
     assert not tried
-    monkeypatch.setattr(write_probe, "EVERY_S", 0.0)
+    monkeypatch.setattr(outage_module, "PROBE_EVERY_S", 0.0)
     _health(store, clock, Outage(LOG, "not ready"))
     assert len(tried) == 1
 
@@ -149,8 +150,8 @@ def test_looks_write_once_in_a_while_however_often_they_come(
 def test_a_long_change_of_our_own_is_no_reason_to_be_unready(
     store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(write_probe, "EVERY_S", 0.0)
-    monkeypatch.setattr(write_probe, "_TURN_S", 0.05)
+    monkeypatch.setattr(outage_module, "PROBE_EVERY_S", 0.0)
+    monkeypatch.setattr(outage_module, "_TURN_S", 0.05)
     inside, over = threading.Event(), threading.Event()
 
     def work(_: object) -> None:

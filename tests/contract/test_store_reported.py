@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from rag_monitor.domain.reported import ReportedScore
+from rag_monitor.domain.score import ReportedScore
 from rag_monitor.domain.stored import RetentionPolicy, TraceQuery
 from rag_monitor.store import annotations
 from rag_monitor.store.store import Store

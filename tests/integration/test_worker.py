@@ -31,7 +31,7 @@ from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.store import Store
 from rag_monitor.testing import EPOCH, ManualClock, ScriptedJudge
 from rag_monitor.worker.jobs import Jobs, derive_everything
-from rag_monitor.worker.leadership import Leadership
+from rag_monitor.worker.scheduler import Leadership
 
 
 class Recorder:

@@ -2,13 +2,91 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import rag_monitor as rm
 from rag_monitor.sdk.events import EventTrace, OpenStep, knowledge_base_hit, never_raise
-from rag_monitor_coze import messages
+
+_WORKFLOW: Final = "workflow"
+
+
+def recall_in(message: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    """The passages of a knowledge recall; `[]` recalled nothing, None is no recall.
+
+    The original request inside (`ori_req`) repeats the conversation and is left behind.
+    """
+    if message.get("type") not in ("verbose", "knowledge"):
+        return None
+    content = _json(message.get("content"))
+    if not isinstance(content, Mapping):
+        return None
+    if "msg_type" in content and content["msg_type"] != "knowledge_recall":
+        return None
+    data = _json(content.get("data", content))
+    chunks = data.get("chunks") if isinstance(data, Mapping) else None
+    if not isinstance(chunks, Sequence):
+        return None
+    return [_passage(chunk) for chunk in chunks if isinstance(chunk, Mapping)]
+
+
+def _passage(chunk: Mapping[str, Any]) -> dict[str, Any]:
+    text = chunk.get("slice")
+    meta = _mapping(chunk.get("meta"))
+    dataset, document = _mapping(meta.get("dataset")), _mapping(meta.get("document"))
+    digest = hashlib.sha256(str(text).encode()).hexdigest()[:12]  # slices have no id of their own
+    return {
+        "id": f"{document.get('id') or 'slice'}:{digest}",
+        "content": text,
+        "score": chunk.get("score"),
+        "knowledge_base": str(dataset.get("name") or dataset.get("id") or "coze"),
+        "metadata": {"document": document.get("name")} if document.get("name") else {},
+    }
+
+
+def call_in(message: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Kind (`plugin` or `workflow`) and name of a function call; None for other messages."""
+    if message.get("type") != "function_call":
+        return None
+    content = _mapping(_json(message.get("content")))
+    meta = _mapping(message.get("meta_data"))
+    function = _mapping(content.get("function"))
+    name = (
+        content.get("plugin_name")
+        or meta.get("plugin")
+        or content.get("name")
+        or function.get("name")
+        or meta.get("tool_name")
+        or "plugin"
+    )
+    marks = f"{content.get('plugin_type')} {content.get('api_name')} {content.get('name')}"
+    return ("workflow" if _WORKFLOW in marks.lower() else "plugin"), str(name)
+
+
+def failed(message: Mapping[str, Any]) -> bool:
+    """Whether a tool response reports an error."""
+    content = _json(message.get("content"))
+    if not isinstance(content, Mapping):
+        return False
+    code = content.get("code", content.get("error_code"))
+    return bool(content.get("error")) or (isinstance(code, int) and code != 0)
+
+
+def _json(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        return None
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
 
 _never_raise = never_raise("coze")
 _ENDS_BADLY: Final = ("failed", "requires_action", "required_action", "expired")
@@ -105,16 +183,16 @@ class CozeAnswer:
         if kind == "answer":
             self._answers[str(message.get("id"))] = str(message.get("content") or "")
             return
-        called = messages.call_in(message)
+        called = call_in(message)
         if called is not None:
             step = rm.workflow(called[1]) if called[0] == "workflow" else rm.plugin(called[1])
             self._calls.append(self._trace.open(step))
         elif kind in ("tool_response", "tool_output") and self._calls:
             call = self._calls.popleft()  # the cloud gives no call id: answers come in order
-            call.step.ok = not messages.failed(message)
+            call.step.ok = not failed(message)
             call.close(timed=timed)
         else:
-            passages = messages.recall_in(message)
+            passages = recall_in(message)
             if passages is not None:
                 self._recalled(passages, timed=timed)
 

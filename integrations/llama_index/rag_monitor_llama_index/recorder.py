@@ -20,8 +20,7 @@ from llama_index.core.workflow import Workflow
 import rag_monitor as rm
 from rag_monitor.sdk.events import EventTrace, knowledge_base_hit, never_raise
 from rag_monitor_llama_index import shapes
-from rag_monitor_llama_index.runs import Root, Span
-from rag_monitor_llama_index.streams import DRIVING, ending, watch, watch_async
+from rag_monitor_llama_index.runs import DRIVING, Root, Span, ending, watch, watch_async
 
 MAX_SPANS: Final = 20_000
 """Methods kept while they run; beyond it the oldest trace is closed as abandoned."""

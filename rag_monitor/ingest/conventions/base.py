@@ -9,6 +9,7 @@ from typing import ClassVar, Final
 
 from rag_monitor.domain.span import Span
 from rag_monitor.domain.trace import RetrievedDocument
+from rag_monitor.ingest.content import answer_in, question_in
 from rag_monitor.ingest.passages import Place, documents_in, ranking_in
 
 
@@ -155,6 +156,7 @@ class Convention:
 
     def question(self, span: Span) -> str | None:
         """The user's question in the input of a request, chain or agent."""
+        return question_in(self.given(span), lone=not span.parent_span_id)
 
     def agents_question(self, span: Span) -> str | None:
         """The same, of an agent."""
@@ -162,9 +164,11 @@ class Convention:
 
     def answer(self, span: Span) -> str | None:
         """The answer in the output of a request, chain or agent."""
+        return answer_in(self.returned(span))
 
     def query(self, span: Span) -> str | None:
         """What a retriever or reranker was asked."""
+        return question_in(self.given(span), lone=True)
 
     def documents(self, span: Span) -> tuple[RetrievedDocument, ...] | None:
         """What a retriever or reranker returned; empty: nothing found; None: not sent."""

@@ -6,7 +6,7 @@ from typing import ClassVar, Final
 
 from rag_monitor import semconv
 from rag_monitor.domain.span import Span
-from rag_monitor.ingest.content import answer_in, question_in, reply_of, request_of
+from rag_monitor.ingest.content import reply_of, request_of
 from rag_monitor.ingest.conventions.base import (
     Call,
     Convention,
@@ -61,18 +61,6 @@ class CozeLoop(Convention):
     def returned(self, span: Span) -> object:
         """The output; a retriever's has `documents` with `id`, `content` and `score`."""
         return span.attributes.get(_OUTPUT)
-
-    def question(self, span: Span) -> str | None:
-        """The input."""
-        return question_in(span.attributes.get(_INPUT), lone=not span.parent_span_id)
-
-    def answer(self, span: Span) -> str | None:
-        """The output."""
-        return answer_in(span.attributes.get(_OUTPUT))
-
-    def query(self, span: Span) -> str | None:
-        """The input of a retriever."""
-        return question_in(span.attributes.get(_INPUT), lone=True)
 
     def knowledge_base(self, span: Span) -> str | None:
         """The store, as the SDK's tags name it."""

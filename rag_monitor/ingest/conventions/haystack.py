@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final
 
 from rag_monitor.domain.span import Span
 from rag_monitor.domain.trace import RetrievedDocument
-from rag_monitor.ingest.content import answer_in, question_in, reply_of, request_of
+from rag_monitor.ingest.content import reply_of, request_of
 from rag_monitor.ingest.conventions.base import Call, Convention, Role, Tool, text_of
 from rag_monitor.ingest.passages import documents_in
 from rag_monitor.ingest.values import first, members, present_name, structured, unwrapped, whole
@@ -74,18 +74,6 @@ class Haystack(Convention):
     def returned(self, span: Span) -> object:
         """The outputs in the same way."""
         return _value(span, _OUTPUTS)
-
-    def question(self, span: Span) -> str | None:
-        """Among the inputs."""
-        return question_in(self.given(span), lone=not span.parent_span_id)
-
-    def answer(self, span: Span) -> str | None:
-        """Among the outputs."""
-        return answer_in(self.returned(span))
-
-    def query(self, span: Span) -> str | None:
-        """What a retriever or a ranker was asked; of an embedding there is no text."""
-        return question_in(self.given(span), lone=True)
 
     def candidates(self, span: Span) -> tuple[RetrievedDocument, ...] | None:
         """The documents in the input of a ranker."""

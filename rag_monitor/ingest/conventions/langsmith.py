@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 
 from rag_monitor import semconv
 from rag_monitor.domain.span import Span
-from rag_monitor.ingest.content import answer_in, question_in, reply_of, request_of
+from rag_monitor.ingest.content import reply_of, request_of
 from rag_monitor.ingest.conventions.base import Call, Convention, Identity, Role, Tool, text_of
 from rag_monitor.ingest.passages import base_in
 from rag_monitor.ingest.values import present_name, structured, unwrapped
@@ -51,18 +51,6 @@ class LangSmith(Convention):
     def returned(self, span: Span) -> object:
         """The run's outputs: of a retriever `documents`, `output`, or a list."""
         return _first(span, _OUTPUTS)
-
-    def question(self, span: Span) -> str | None:
-        """Among the inputs."""
-        return question_in(self.given(span), lone=not span.parent_span_id)
-
-    def answer(self, span: Span) -> str | None:
-        """Among the outputs."""
-        return answer_in(self.returned(span))
-
-    def query(self, span: Span) -> str | None:
-        """The inputs of a retriever."""
-        return question_in(self.given(span), lone=True)
 
     def knowledge_base(self, span: Span) -> str | None:
         """A name in the run's metadata."""

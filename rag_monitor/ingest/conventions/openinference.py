@@ -10,7 +10,7 @@ from typing import ClassVar, Final
 from rag_monitor import semconv
 from rag_monitor.domain.span import Span
 from rag_monitor.domain.trace import RetrievedDocument
-from rag_monitor.ingest.content import answer_in, question_in, reply_of, request_of
+from rag_monitor.ingest.content import question_in, reply_of, request_of
 from rag_monitor.ingest.conventions.base import Call, Convention, Identity, Role, Tool, text_of
 from rag_monitor.ingest.conventions.genai import first_token_ns
 from rag_monitor.ingest.documents import indexed, ranked
@@ -90,10 +90,6 @@ class OpenInference(Convention):
         """`input.value`; a crew that is given nothing is asked what its last task says."""
         question = question_in(self.given(span), lone=not span.parent_span_id)
         return question or _task(span.attributes.get(semconv.OI_CREW_TASKS))
-
-    def answer(self, span: Span) -> str | None:
-        """`output.value`."""
-        return answer_in(self.returned(span))
 
     def query(self, span: Span) -> str | None:
         """`reranker.query`, else `input.value`."""

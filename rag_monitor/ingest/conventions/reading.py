@@ -71,12 +71,7 @@ def ask(span: Span, question: Callable[[Convention], T | None]) -> T | None:
 def call_of(span: Span) -> Call:
     """The model call, each fact from the first convention that states it."""
     calls = (convention.call(span) for convention in speakers(span))
-    return merge_calls([call for call in calls if call is not None] or [Call()])
-
-
-def merge_calls(calls: Sequence[Call]) -> Call:
-    """Each fact from the first that has it."""
-    return _merged(calls)
+    return merge([call for call in calls if call is not None] or [Call()])
 
 
 def identity_of(span: Span) -> Identity:
@@ -88,7 +83,7 @@ def identity_of(span: Span) -> Identity:
 
 def merge_identities(identities: Iterable[Identity]) -> Identity:
     """Each fact from the first that has it."""
-    return _merged([Identity(), *identities])
+    return merge([Identity(), *identities])
 
 
 D = TypeVar("D", Call, Identity)
@@ -96,7 +91,8 @@ _NOTHING: Final = (None, ())
 _NAMES: Final = {kind: tuple(field.name for field in fields(kind)) for kind in (Call, Identity)}
 
 
-def _merged(values: Sequence[D]) -> D:
+def merge(values: Sequence[D]) -> D:
+    """Each fact from the first that has it."""
     merged = values[0]
     for other in values[1:]:
         missing = {

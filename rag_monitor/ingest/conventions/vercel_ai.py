@@ -88,6 +88,9 @@ class VercelAI(Convention):
         """The prompt of the call, or its last user message."""
         return question_in(span.attributes.get(_PROMPT))
 
+    def query(self, span: Span) -> str | None:
+        """None: a prompt is no query."""
+
     def answer(self, span: Span) -> str | None:
         """The text of the reply, or the object it is: its JSON is what was asked for."""
         attributes = span.attributes

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rag_monitor.judges.detectors.options import DetectorOptions, read_options
+from rag_monitor.judges.detectors.options import DetectorOptions
+from rag_monitor.judges.tables import read_table
 
 if TYPE_CHECKING:
     from rag_monitor.judges.detectors.judge import DetectorJudge
@@ -28,7 +29,7 @@ def create(options: Mapping[str, Any], **services: Any) -> DetectorJudge:
     Raises:
         ConfigurationError: A setting is wrong, a library is missing, or the model cannot be used.
     """
-    settings = read_options(options)
+    settings = read_table("judges.detector", {"model": "", **options}, DetectorOptions)
     from rag_monitor.judges.detectors import loading
 
     return loading.load_judge(settings, **services)

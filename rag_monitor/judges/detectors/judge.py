@@ -23,8 +23,8 @@ from rag_monitor.judges.detectors.options import DetectorOptions
 from rag_monitor.judges.detectors.runner import Numbers, Runner
 from rag_monitor.judges.detectors.spans import SpanAsker
 from rag_monitor.judges.detectors.texts import Texts
-from rag_monitor.judges.labels import LOW_LABEL_MASS
 from rag_monitor.judges.local import LocalJudge
+from rag_monitor.judges.parsing import LOW_LABEL_MASS
 from rag_monitor.judges.prompt_injection import injection_reason
 from rag_monitor.judges.questions import Plan, Question, make_plan
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any, Final
-
-from pydantic import TypeAdapter, ValidationError
+from dataclasses import dataclass
+from typing import Final
 
 from rag_monitor.errors import ConfigurationError
-from rag_monitor.field_values import wrong_value
 
 HHEM: Final = "hhem"
 LETTUCE: Final = "lettucedetect"
@@ -18,7 +15,6 @@ GUARDIAN: Final = "granite-guardian"
 NLI: Final = "nli"
 FORMATS: Final = (HHEM, LETTUCE, MINICHECK, GUARDIAN, NLI)
 
-_WHERE: Final = "judges.detector"
 _CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     "format": ("auto", *FORMATS),
     "runtime": ("auto", "transformers", "onnx"),
@@ -95,28 +91,3 @@ class DetectorOptions:
                     least=least,
                     value=value,
                 )
-
-
-def read_options(raw: Mapping[str, Any]) -> DetectorOptions:
-    """Options from a table of settings.
-
-    Raises:
-        ConfigurationError: A setting is missing, unknown or has an unusable value.
-    """
-    settings = [field.name for field in fields(DetectorOptions)]
-    for name in raw:
-        if name not in settings:
-            raise ConfigurationError(
-                "[judges.detector] has no setting {name!r}; known: {names}",
-                name=name,
-                names=", ".join(settings),
-            )
-    if "model" not in raw:
-        raise ConfigurationError("judges.detector.model must name a folder or a model of the hub")
-    try:
-        return TypeAdapter(DetectorOptions).validate_python(dict(raw))
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        raise ConfigurationError(
-            "[judges.detector] {place}: {reason}", place=first["loc"], reason=wrong_value(first)
-        ) from None

@@ -17,12 +17,11 @@ from rag_monitor.judges.detectors.asking import (
     fitted,
     question_of,
     room,
+    unsupported_tokens,
 )
 from rag_monitor.judges.detectors.formats import Format
 from rag_monitor.judges.detectors.runner import Numbers
-from rag_monitor.judges.detectors.scores import unsupported_tokens
-from rag_monitor.judges.detectors.texts import Texts
-from rag_monitor.judges.detectors.windows import nearest, share_of, windows_of
+from rag_monitor.judges.detectors.texts import Texts, nearest, share_of, windows_of
 from rag_monitor.judges.hardening import clean
 
 _UNSUPPORTED: Final = 0.5

@@ -26,7 +26,7 @@ def create(options: Mapping[str, Any], **services: Any) -> OpenAICompatibleJudge
 
     Args:
         options: The settings, see `OpenAICompatibleOptions`.
-        services: `ledger`, `cache`, `embedder`, `splitter`, `limits`, as the class takes them.
+        services: `ledger`, `cache`, `embedder`, `limits`, as the class takes them.
 
     Raises:
         ConfigurationError: A setting is missing or wrong, or the openai client is not installed.

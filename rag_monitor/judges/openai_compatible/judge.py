@@ -32,7 +32,7 @@ from rag_monitor.judges.openai_compatible.scoring_methods import ScoringProbe
 from rag_monitor.judges.openai_compatible.served_model import recorded
 from rag_monitor.judges.openai_compatible.transport import ChatTransport
 from rag_monitor.judges.prompts import LANGUAGES, load, prompts_hash
-from rag_monitor.judges.questions import ASKABLE, Plan, Splitter, make_plan
+from rag_monitor.judges.questions import ASKABLE, Plan, make_plan
 
 _log = logging.getLogger(__name__)
 
@@ -49,7 +49,6 @@ class OpenAICompatibleJudge:
         ledger: Keeps the budget; None: no budget.
         cache: Remembers judgements; None: nothing is remembered.
         embedder: For answer_relevancy; None: the server's `embedding_model`, if one is set.
-        splitter: Takes answers apart; None: the rules of `language.claims`.
         limits: Retries and deadlines; None: made from the options.
     """
 
@@ -60,12 +59,10 @@ class OpenAICompatibleJudge:
         ledger: BudgetLedger | None = None,
         cache: ReplyCache | None = None,
         embedder: Embedder | None = None,
-        splitter: Splitter | None = None,
         limits: Limits | None = None,
     ) -> None:
         self._options = options
         self._cache = cache
-        self._splitter = splitter
         self._account = Account(ledger, NAME)
         self._transport = ChatTransport(options)
         self._limits = limits or Limits(options.limits)
@@ -175,7 +172,7 @@ class OpenAICompatibleJudge:
 
     async def _judge_fresh(self, request: JudgeRequest) -> Judgement:
         began = time.perf_counter()
-        plan = make_plan(request, ASKABLE, self._splitter)
+        plan = make_plan(request, ASKABLE)
         if plan.regenerate and not self._embeds:
             plan.regenerate = False
             plan.missing[Aspect.QUESTION_SIMILARITY] = "no_embedder"

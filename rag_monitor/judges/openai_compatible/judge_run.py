@@ -18,7 +18,7 @@ from rag_monitor.domain.judgement import (
 )
 from rag_monitor.domain.ports import Embedder
 from rag_monitor.errors import JudgeError, JudgeOutputInvalid, JudgeTimeout, JudgeUnavailable
-from rag_monitor.judges.hardening import clean
+from rag_monitor.judges.hardening import clean, gather_evidence
 from rag_monitor.judges.limits import Deadline, Limits, PoisonRequest
 from rag_monitor.judges.openai_compatible.capabilities import AdaptiveChat
 from rag_monitor.judges.openai_compatible.meter import Meter
@@ -29,11 +29,9 @@ from rag_monitor.judges.openai_compatible.structured import InputBudget, ListWri
 from rag_monitor.judges.openai_compatible.structured_prompt import MAX_INFERRED, Answers
 from rag_monitor.judges.openai_compatible.tokens import TokenAsker
 from rag_monitor.judges.openai_compatible.transport import ChatTransport
-from rag_monitor.judges.prompt_evidence import gather_evidence
 from rag_monitor.judges.prompt_injection import injection_reason
 from rag_monitor.judges.prompts import PromptSet, prompts_for
-from rag_monitor.judges.questions import PER_PASSAGE, Plan, Question, questions_of
-from rag_monitor.judges.similarity import cosines
+from rag_monitor.judges.questions import PER_PASSAGE, Plan, Question, cosines, questions_of
 from rag_monitor.redaction.redactor import presentable
 
 VERDICT_MISSING = "verdict_missing"

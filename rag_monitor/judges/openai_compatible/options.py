@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final
-
-from pydantic import TypeAdapter, ValidationError
+from typing import Any
 
 from rag_monitor.errors import ConfigurationError
-from rag_monitor.field_values import wrong_value
 from rag_monitor.judges.limits import FORMER_NAMES, LimitOptions
+from rag_monitor.judges.tables import read_table
 
 
 class VerdictMode(StrEnum):
@@ -93,9 +91,6 @@ class OpenAICompatibleOptions:
             )
 
 
-_NESTED: Final[Mapping[str, type[Any]]] = {"limits": LimitOptions, "price": Price}
-
-
 def read_options(raw: Mapping[str, Any]) -> OpenAICompatibleOptions:
     """Options from a table of settings.
 
@@ -104,33 +99,10 @@ def read_options(raw: Mapping[str, Any]) -> OpenAICompatibleOptions:
     """
     where = "judges.openai_compatible"
     values = dict(raw)
-    _check(values, OpenAICompatibleOptions, where)
     if isinstance(values.get("limits"), Mapping):
         limits = values["limits"].items()
         values["limits"] = {FORMER_NAMES.get(name, name): value for name, value in limits}
     for name in ("base_url", "model"):
         if not values.get(name):
             raise ConfigurationError("{where}.{name} is missing", where=where, name=name)
-    for name, kind in _NESTED.items():
-        if isinstance(values.get(name), Mapping):
-            _check(values[name], kind, f"{where}.{name}")
-    try:
-        return TypeAdapter(OpenAICompatibleOptions).validate_python(values)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join((where, *map(str, first["loc"])))
-        raise ConfigurationError(
-            "{place}: {reason}", place=place, reason=wrong_value(first)
-        ) from None
-
-
-def _check(values: Mapping[str, Any], kind: type[Any], where: str) -> None:
-    settings = {f.name for f in fields(kind)}
-    for name in values:
-        if name not in settings:
-            raise ConfigurationError(
-                "{where} has no setting {name!r}; known are {names}",
-                where=where,
-                name=name,
-                names=", ".join(sorted(settings)),
-            )
+    return read_table(where, values, OpenAICompatibleOptions)

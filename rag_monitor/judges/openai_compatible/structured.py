@@ -7,13 +7,12 @@ from typing import Any, Final
 
 from rag_monitor.errors import JudgeOutputInvalid
 from rag_monitor.judges import parsing
-from rag_monitor.judges.hardening import draw_boundary, draw_nonce, fenced
+from rag_monitor.judges.hardening import draw_boundary, draw_nonce, fenced, gather_evidence
 from rag_monitor.judges.limits import Deadline
 from rag_monitor.judges.openai_compatible.capabilities import AdaptiveChat
 from rag_monitor.judges.openai_compatible.meter import Meter
 from rag_monitor.judges.openai_compatible.refused import FINAL, RequestRefused, TooLong
 from rag_monitor.judges.openai_compatible.structured_prompt import Answers, StructuredPrompt
-from rag_monitor.judges.prompt_evidence import gather_evidence
 from rag_monitor.judges.prompts import PromptSet
 from rag_monitor.judges.questions import Plan, Question
 

@@ -13,8 +13,7 @@ from rag_monitor.errors import (
     OtherModelServed,
     QuotaExhausted,
 )
-from rag_monitor.judges.hardening import draw_boundary, fenced
-from rag_monitor.judges.labels import LOW_LABEL_MASS, MIN_LABEL_MASS, LabelVerdict, verdict_of
+from rag_monitor.judges.hardening import draw_boundary, fenced, gather_evidence
 from rag_monitor.judges.limits import Deadline, Limits
 from rag_monitor.judges.openai_compatible.capabilities import AdaptiveChat
 from rag_monitor.judges.openai_compatible.chat_reply import ChatReply
@@ -29,7 +28,7 @@ from rag_monitor.judges.openai_compatible.scoring_methods import (
 from rag_monitor.judges.openai_compatible.structured import InputBudget
 from rag_monitor.judges.openai_compatible.structured_prompt import Answers
 from rag_monitor.judges.openai_compatible.transport import ChatMessage
-from rag_monitor.judges.prompt_evidence import gather_evidence
+from rag_monitor.judges.parsing import LOW_LABEL_MASS, MIN_LABEL_MASS, LabelVerdict, verdict_of
 from rag_monitor.judges.prompts import PromptSet
 from rag_monitor.judges.questions import Plan, Question, question_text
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from rag_monitor.errors import ConfigurationError
 from rag_monitor.installation import install_command
-from rag_monitor.judges.packed.options import PackedOptions, read_options
+from rag_monitor.judges.packed.options import PackedOptions
+from rag_monitor.judges.tables import read_table
 
 if TYPE_CHECKING:
     from rag_monitor.judges.packed.judge import PackedJudge
@@ -23,12 +24,12 @@ def create(options: Mapping[str, Any], **services: Any) -> PackedJudge:
 
     Args:
         options: The settings, see `PackedOptions`.
-        services: `embedder`, `splitter`, `ledger`, as the class takes them.
+        services: `embedder`, `ledger`, as the class takes them.
 
     Raises:
         ConfigurationError: A setting is wrong, a library is missing, or the model cannot be used.
     """
-    settings = read_options(options)
+    settings = read_table("judges.packed", options, PackedOptions)
     try:
         from rag_monitor.judges.packed import loading
     except ModuleNotFoundError as error:

@@ -18,26 +18,24 @@ from rag_monitor.domain.judgement import (
 )
 from rag_monitor.domain.ports import BudgetLedger, Embedder
 from rag_monitor.errors import JudgeOutputInvalid
-from rag_monitor.judges.hardening import draw_boundary, fenced
-from rag_monitor.judges.labels import LOW_LABEL_MASS, verdict_of
+from rag_monitor.judges.hardening import draw_boundary, fenced, gather_evidence
 from rag_monitor.judges.local import LocalJudge
 from rag_monitor.judges.packed.engine import PackedEngine, Tree
 from rag_monitor.judges.packed.generation import Writer
 from rag_monitor.judges.packed.options import PackedOptions
 from rag_monitor.judges.packed.template import ChatTemplate
-from rag_monitor.judges.prompt_evidence import gather_evidence
+from rag_monitor.judges.parsing import LOW_LABEL_MASS, verdict_of
 from rag_monitor.judges.prompt_injection import injection_reason
 from rag_monitor.judges.prompts import PromptSet, prompts_for, prompts_hash
 from rag_monitor.judges.questions import (
     ASKABLE,
     Plan,
     Question,
-    Splitter,
+    cosines,
     make_plan,
     question_text,
     questions_of,
 )
-from rag_monitor.judges.similarity import cosines
 
 NAME: Final = "packed"
 _LOGITS: Final = ASKABLE - {Aspect.QUESTION_SIMILARITY, Aspect.SUMMARY_QUESTION}
@@ -66,7 +64,6 @@ class PackedJudge(LocalJudge):
         template: Its chat template.
         writer: Writes texts, when `generate` is on.
         embedder: For answer_relevancy.
-        splitter: Takes answers apart; None: the rules of `language.claims`.
         ledger: Keeps the budget; None: no budget.
     """
 
@@ -78,7 +75,6 @@ class PackedJudge(LocalJudge):
         *,
         writer: Writer | None = None,
         embedder: Embedder | None = None,
-        splitter: Splitter | None = None,
         ledger: BudgetLedger | None = None,
     ) -> None:
         dtype = str(engine.model.dtype).removeprefix("torch.")
@@ -95,7 +91,6 @@ class PackedJudge(LocalJudge):
         self._template = template
         self._writer = writer
         self._embedder = embedder
-        self._splitter = splitter
 
     @property
     def aspects(self) -> frozenset[Aspect]:
@@ -121,7 +116,7 @@ class PackedJudge(LocalJudge):
 
     def _open(self, request: JudgeRequest) -> _Case:
         able = _LOGITS if self._writer is None else ASKABLE
-        plan = make_plan(request, able, self._splitter)
+        plan = make_plan(request, able)
         if self._writer is None:
             for aspect in (Aspect.QUESTION_SIMILARITY, Aspect.SUMMARY_QUESTION):
                 if aspect in request.aspects:

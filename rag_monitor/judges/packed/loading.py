@@ -16,7 +16,6 @@ from rag_monitor.judges.packed.judge import PackedJudge
 from rag_monitor.judges.packed.options import PackedOptions
 from rag_monitor.judges.packed.template import ChatTemplate
 from rag_monitor.judges.prompts import LANGUAGES, load
-from rag_monitor.judges.questions import Splitter
 
 
 class SentenceEmbedder:
@@ -64,7 +63,6 @@ def load_judge(
     options: PackedOptions,
     *,
     embedder: Embedder | None = None,
-    splitter: Splitter | None = None,
     ledger: BudgetLedger | None = None,
 ) -> PackedJudge:
     """The judge, after its model passed the self-test.
@@ -79,7 +77,7 @@ def load_judge(
             device=str(model.device),
             local_files_only=options.local_files_only,
         )
-    return assemble(options, model, tokenizer, embedder=embedder, splitter=splitter, ledger=ledger)
+    return assemble(options, model, tokenizer, embedder=embedder, ledger=ledger)
 
 
 def assemble(options: PackedOptions, model: Any, tokenizer: Any, **services: Any) -> PackedJudge:

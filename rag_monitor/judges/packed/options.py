@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
 
 from rag_monitor.errors import ConfigurationError
 
@@ -56,23 +54,3 @@ class PackedOptions:
             )
         if self.model_statements and not self.generate:
             raise ConfigurationError("judges.packed.model_statements needs generate = true")
-
-
-def read_options(raw: Mapping[str, Any]) -> PackedOptions:
-    """Options from a table of settings.
-
-    Raises:
-        ConfigurationError: A setting is missing, unknown or has an unusable value.
-    """
-    settings = {f.name for f in fields(PackedOptions)}
-    for name in raw:
-        if name not in settings:
-            raise ConfigurationError(
-                "judges.packed has no setting {name!r}; known are {names}",
-                name=name,
-                names=", ".join(sorted(settings)),
-            )
-    try:
-        return PackedOptions(**raw)
-    except TypeError as error:
-        raise ConfigurationError("judges.packed: {reason}", reason=error) from None

@@ -14,12 +14,12 @@ from rag_monitor.domain.ports import BudgetLedger
 from rag_monitor.errors import ConfigurationError
 from rag_monitor.installation import install_command
 from rag_monitor.judges.judge import Judge
-from rag_monitor.judges.ray.options import RayOptions, read_options
+from rag_monitor.judges.ray.options import RayOptions
 
 if TYPE_CHECKING:
     from rag_monitor.judges.ray.judge import RayJudge
 
-__all__ = ["NAME", "RayOptions", "create", "read_options"]
+__all__ = ["NAME", "RayOptions", "create"]
 
 NAME: Final = "ray"
 

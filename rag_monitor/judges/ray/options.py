@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
 
-from pydantic import TypeAdapter, ValidationError
-
-from rag_monitor.errors import ConfigurationError
-from rag_monitor.field_values import wrong_value
 from rag_monitor.i18n import Message
 
 
@@ -47,28 +41,3 @@ class RayOptions:
     def on_loopback(self) -> bool:
         """Whether Ray has no business with the network."""
         return not self.address or self.address.rpartition(":")[0] in ("127.0.0.1", "localhost")
-
-
-def read_options(name: str, table: Mapping[str, Any]) -> RayOptions:
-    """The options in the table `[judges.<name>]`, without `kind`.
-
-    Raises:
-        ConfigurationError: A setting is missing, unknown or has an unusable value.
-    """
-    settings = [field.name for field in fields(RayOptions)]
-    for option in table:
-        if option not in settings:
-            raise ConfigurationError(
-                "[judges.{name}] has no setting {option!r}; known: {names}",
-                name=name,
-                option=option,
-                names=", ".join(settings),
-            )
-    try:
-        return TypeAdapter(RayOptions).validate_python({"judge": "", **table})
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        raise ConfigurationError(
-            "[judges.{name}] {place}: {reason}", name=name, place=place, reason=wrong_value(first)
-        ) from None

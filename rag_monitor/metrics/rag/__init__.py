@@ -11,7 +11,6 @@ from rag_monitor.metrics.rag.scoring import (
     aspects_for,
     failed_scores,
     is_bad,
-    metrics_for,
     score_trace,
     sentence_of,
 )
@@ -27,7 +26,6 @@ __all__ = [
     "citations_of",
     "failed_scores",
     "is_bad",
-    "metrics_for",
     "passages_of",
     "score_trace",
     "sentence_of",

@@ -1,13 +1,15 @@
-"""Answer correctness: statements held against a reference, blended with semantic similarity.
+"""Statements against a reference: answer correctness, and noise sensitivity (smaller is better).
 
 TP are statements of the answer that the reference supports, FP those it does not, FN statements
-of the reference that the answer lacks.
+of the reference that the answer lacks. For noise a passage is relevant when it supports any
+statement of the reference.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from rag_monitor.errors import NotApplicable
 
@@ -65,3 +67,49 @@ def answer_correctness(
     if similarity is None:
         raise NotApplicable("no_embedder")
     return (1 - similarity_share) * factual + similarity_share * max(0.0, similarity)
+
+
+Matrix = Sequence[Sequence[bool | int]]
+"""Statements x passages, passages by row: `matrix[passage][statement]`."""
+
+Mode = Literal["relevant", "irrelevant"]
+
+
+def noise_sensitivity(
+    reference_by_passage: Matrix,
+    answer_by_passage: Matrix,
+    answer_by_reference: Sequence[bool | int],
+    mode: Mode = "relevant",
+) -> float:
+    """Share of the answer's statements that are wrong and come from a passage.
+
+    Args:
+        reference_by_passage: Which statements of the reference each passage supports.
+        answer_by_passage: Which statements of the answer each passage supports.
+        answer_by_reference: Which statements of the answer the reference supports.
+        mode: `relevant` counts wrong statements that a relevant passage supports; `irrelevant`
+            those that only irrelevant passages support.
+
+    Raises:
+        NotApplicable: The answer has no statements.
+        ValueError: The matrices do not fit together.
+    """
+    count = len(answer_by_reference)
+    if not count:
+        raise NotApplicable("no_statements")
+    if len(reference_by_passage) != len(answer_by_passage):
+        raise ValueError("both matrices need one row per passage")
+    if any(len(row) != count for row in answer_by_passage):
+        raise ValueError(f"every passage needs one verdict per statement of the answer: {count}")
+    if len({len(row) for row in reference_by_passage}) > 1:
+        raise ValueError("every passage needs one verdict per statement of the reference")
+    relevant = [any(row) for row in reference_by_passage]
+    noisy = 0
+    for place, correct in enumerate(answer_by_reference):
+        if correct:
+            continue
+        sources = [
+            useful for useful, row in zip(relevant, answer_by_passage, strict=True) if row[place]
+        ]
+        noisy += any(sources) if mode == "relevant" else bool(sources) and not any(sources)
+    return noisy / count

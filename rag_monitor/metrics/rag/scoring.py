@@ -16,13 +16,20 @@ from rag_monitor.domain.rollup import REFUSAL_METRIC
 from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.trace import Trace
 from rag_monitor.errors import JudgeError, UnknownMetric
-from rag_monitor.metrics.rag.answer import answer_relevance, answer_relevancy, refusal
+from rag_monitor.metrics.rag.answer import (
+    CONCISENESS_SHARE,
+    answer_relevance,
+    answer_relevancy,
+    answer_supported,
+    faithfulness,
+    refusal,
+    summary_score,
+)
 from rag_monitor.metrics.rag.citations import (
     citation_precision,
     citation_recall,
     citation_validity,
 )
-from rag_monitor.metrics.rag.faithfulness import answer_supported, faithfulness
 from rag_monitor.metrics.rag.outcome import Outcome
 from rag_monitor.metrics.rag.passages import (
     context_precision,
@@ -30,7 +37,6 @@ from rag_monitor.metrics.rag.passages import (
     context_relevance,
     context_utilization,
 )
-from rag_monitor.metrics.rag.summary import CONCISENESS_SHARE, summary_score
 from rag_monitor.redaction.redactor import presentable
 
 
@@ -113,12 +119,6 @@ def aspects_for(metrics: Collection[str]) -> frozenset[Aspect]:
         UnknownMetric: One of the names is not a live metric.
     """
     return frozenset(aspect for name in metrics for aspect in _metric(name).aspects)
-
-
-def metrics_for(aspects: Collection[Aspect]) -> tuple[str, ...]:
-    """The metrics a judge that answers `aspects` can serve, in the order of `METRICS`."""
-    available = frozenset(aspects)
-    return tuple(name for name, metric in _METRICS.items() if metric.aspects <= available)
 
 
 def is_bad(score: Score) -> bool:

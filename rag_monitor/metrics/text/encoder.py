@@ -1,13 +1,15 @@
-"""A Hugging Face encoder for BERTScore and similarity: safetensors only, no remote code."""
+"""A Hugging Face encoder for BERTScore and cosine similarity: safetensors only, no remote code."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rag_monitor.errors import ConfigurationError
+from rag_monitor.errors import ConfigurationError, NotApplicable
+from rag_monitor.i18n import msgid
 from rag_monitor.installation import install_command
 
 
@@ -23,49 +25,51 @@ class EncodedText:
     """Places of the tokens that are not special."""
 
 
+def load_pretrained(kind: str, model: str | Path, unusable: str) -> tuple[Any, Any, str]:
+    """The tokenizer, the model and the device it is on: `cuda` where there is one, else `cpu`.
+
+    Args:
+        kind: The class of `transformers` that loads the model.
+        model: Hub name or folder.
+        unusable: What is said of a `{model}` that does not load, and the `{reason}`.
+
+    Raises:
+        ConfigurationError: The libraries or the model are missing.
+    """
+    try:
+        import torch
+        import transformers
+    except ImportError:
+        raise ConfigurationError(
+            "model-backed metrics need PyTorch: {command}", command=install_command("gpu")
+        ) from None
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(model, trust_remote_code=False)
+        loaded: Any = getattr(transformers, kind).from_pretrained(
+            model, trust_remote_code=False, use_safetensors=True
+        )
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(unusable, model=model, reason=error) from None
+    return tokenizer, loaded.to(device).eval(), device
+
+
 class Encoder:
     """Token embeddings of texts, in batches, on the GPU when there is one.
 
     Args:
         model: Hub name or folder.
-        layer: Hidden layer to read, as `hidden_states` numbers them; None takes the last.
         batch_size: Texts encoded together.
-        device: `cpu`, `cuda`, or None to choose.
 
     Raises:
         ConfigurationError: The libraries or the model are missing.
     """
 
-    def __init__(
-        self,
-        model: str | Path,
-        *,
-        layer: int | None = None,
-        batch_size: int = 64,
-        device: str | None = None,
-    ) -> None:
-        try:
-            import torch
-            from transformers import AutoModel, AutoTokenizer
-        except ImportError:
-            raise ConfigurationError(
-                "model-backed metrics need PyTorch: {command}", command=install_command("gpu")
-            ) from None
+    def __init__(self, model: str | Path, *, batch_size: int = 64) -> None:
         self.name = str(model)
-        self.layer = layer
         self.batch_size = batch_size
-        self._torch = torch
-        self.device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-        try:
-            self.tokenizer: Any = AutoTokenizer.from_pretrained(model, trust_remote_code=False)
-            loaded: Any = AutoModel.from_pretrained(
-                model, trust_remote_code=False, use_safetensors=True
-            )
-        except (OSError, ValueError) as error:
-            raise ConfigurationError(
-                "the encoder {model} cannot be loaded: {reason}", model=model, reason=error
-            ) from None
-        self.model: Any = loaded.to(self.device).eval()
+        unusable = msgid("the encoder {model} cannot be loaded: {reason}")
+        self.tokenizer, self.model, self.device = load_pretrained("AutoModel", model, unusable)
 
     def token_embeddings(self, texts: Sequence[str]) -> list[EncodedText]:
         """Every token of every text, in the order of the texts.
@@ -83,7 +87,8 @@ class Encoder:
         return results
 
     def _encode(self, texts: list[str]) -> list[EncodedText]:
-        torch = self._torch
+        import torch
+
         batch = self.tokenizer(
             texts,
             padding=True,
@@ -96,10 +101,7 @@ class Encoder:
         ids, mask = batch["input_ids"].tolist(), batch["attention_mask"].bool()
         batch = {key: value.to(self.device, non_blocking=True) for key, value in batch.items()}
         with torch.inference_mode():
-            states = self.model(**batch, output_hidden_states=self.layer is not None)
-            hidden = (
-                states.last_hidden_state if self.layer is None else states.hidden_states[self.layer]
-            )
+            hidden = self.model(**batch).last_hidden_state
             # Vectors stay where they were made: what is done with them is done there too.
             vectors = torch.nn.functional.normalize(hidden.float(), dim=-1)
         encoded = []
@@ -119,3 +121,55 @@ class Encoder:
         most = int(self.tokenizer.model_max_length)
         positions = int(getattr(self.model.config, "max_position_embeddings", most))
         return min(most, positions)
+
+
+def cosine(left: Sequence[float], right: Sequence[float]) -> float:
+    """Cosine of two vectors, -1 to 1.
+
+    Raises:
+        NotApplicable: One of them has no direction (norm 0).
+        ValueError: Their widths differ.
+    """
+    if len(left) != len(right):
+        raise ValueError(f"vectors of width {len(left)} and {len(right)}")
+    norms = math.hypot(*left) * math.hypot(*right)
+    if not norms:
+        raise NotApplicable("a vector of norm 0")
+    value = math.fsum(a * b for a, b in zip(left, right, strict=True)) / norms
+    return max(-1.0, min(1.0, value))
+
+
+class SimilarityScorer:
+    """Scores pairs with one encoder; a text is encoded once per call, however often it occurs."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self.encoder = encoder
+
+    def score(self, pairs: Sequence[tuple[str, Sequence[str]]]) -> list[float | NotApplicable]:
+        """Per (text, references) the cosine with the closest reference, or why there is none.
+
+        A text without tokens has a cosine of 0.
+        """
+        texts = list(dict.fromkeys(t for text, refs in pairs for t in (text, *refs)))
+        vectors = dict(zip(texts, self._pooled(texts), strict=True))
+        return [self._best(vectors, text, references) for text, references in pairs]
+
+    def _pooled(self, texts: Sequence[str]) -> list[list[float] | None]:
+        pooled: list[list[float] | None] = []
+        for encoded in self.encoder.token_embeddings(texts):
+            inner = encoded.vectors[list(encoded.inner)] if encoded.inner else None
+            pooled.append(None if inner is None else inner.mean(dim=0).tolist())
+        return pooled
+
+    def _best(
+        self, vectors: dict[str, list[float] | None], text: str, references: Sequence[str]
+    ) -> float | NotApplicable:
+        if not references:
+            return NotApplicable("no reference")
+        left = vectors[text]
+        usable = [right for right in map(vectors.__getitem__, references) if right and any(right)]
+        if not usable:
+            return NotApplicable("no tokens in the reference")
+        if left is None or not any(left):
+            return 0.0
+        return max(cosine(left, right) for right in usable)

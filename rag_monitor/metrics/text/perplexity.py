@@ -11,10 +11,10 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from rag_monitor.errors import ConfigurationError, NotApplicable
-from rag_monitor.installation import install_command
+from rag_monitor.i18n import msgid
+from rag_monitor.metrics.text.encoder import load_pretrained
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,6 @@ class PerplexityModel:
         batch_size: Windows computed together.
         window: Tokens per window; None takes the model's own.
         stride: Tokens a window moves on; smaller is slower and gives more context. None: half.
-        device: `cpu`, `cuda`, or None to choose.
 
     Raises:
         ConfigurationError: The libraries or the model are missing, or a size makes no sense.
@@ -65,29 +64,13 @@ class PerplexityModel:
         batch_size: int = 8,
         window: int | None = None,
         stride: int | None = None,
-        device: str | None = None,
     ) -> None:
-        try:
-            import torch
-            from transformers import AutoModelForCausalLM, AutoTokenizer
-        except ImportError:
-            raise ConfigurationError(
-                "model-backed metrics need PyTorch: {command}", command=install_command("gpu")
-            ) from None
-        self._torch = torch
         self.name = str(model)
         self.batch_size = batch_size
-        self.device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-        try:
-            self.tokenizer: Any = AutoTokenizer.from_pretrained(model, trust_remote_code=False)
-            loaded: Any = AutoModelForCausalLM.from_pretrained(
-                model, trust_remote_code=False, use_safetensors=True
-            )
-        except (OSError, ValueError) as error:
-            raise ConfigurationError(
-                "the model {model} cannot be loaded: {reason}", model=model, reason=error
-            ) from None
-        self.model: Any = loaded.to(self.device).eval()
+        unusable = msgid("the model {model} cannot be loaded: {reason}")
+        self.tokenizer, self.model, self.device = load_pretrained(
+            "AutoModelForCausalLM", model, unusable
+        )
         own = int(getattr(self.model.config, "max_position_embeddings", 2048))
         self.window = min(window or own, own)
         self.stride = stride if stride is not None else max(1, self.window // 2)
@@ -152,7 +135,8 @@ class PerplexityModel:
         return windows
 
     def _forward(self, chunk: Sequence[tuple[int, list[int], int]]) -> list[tuple[float, int]]:
-        torch = self._torch
+        import torch
+
         longest = max(len(ids) for _, ids, _ in chunk)
         batch = torch.zeros((len(chunk), longest), dtype=torch.long)
         mask = torch.zeros((len(chunk), longest), dtype=torch.long)

@@ -15,8 +15,6 @@ from rag_monitor.metrics.text.overlap import PrecisionRecallF1, f1_of, reference
 from rag_monitor.metrics.text.tokens import WORDS, Tokenizer
 
 Variant = Literal["1", "2", "L", "S"]
-Combine = Literal["best", "mean"]
-"""Several references: the best F1, or the mean of each number."""
 
 SKIP_DISTANCE = 4
 """ROUGE-S counts pairs with at most this many tokens between them (ROUGE-S4)."""
@@ -27,17 +25,15 @@ def rouge(
     references: Sequence[str],
     variant: Variant = "L",
     *,
-    combine: Combine = "best",
     tokenizer: Tokenizer = WORDS,
     weights: Mapping[str, float] | None = None,
 ) -> PrecisionRecallF1:
-    """One ROUGE variant against one or more references.
+    """One ROUGE variant against the closest of one or more references.
 
     Args:
         text: What was generated.
         references: What it should say.
         variant: `1`, `2`, `L` or `S`.
-        combine: What several references mean.
         tokenizer: How both sides are cut.
         weights: Weight of a token (key terms above 1, default 1). An n-gram weighs the mean of its
             tokens; the longest common subsequence becomes the heaviest one.
@@ -48,14 +44,7 @@ def rouge(
     targets = reference_tokens(references, tokenizer)
     candidate = tokenizer(text)
     scores = [_one(candidate, target, variant, weights) for target in targets]
-    if combine == "best":
-        return max(scores, key=lambda s: s.f1)
-    n = len(scores)
-    return PrecisionRecallF1(
-        sum(s.precision for s in scores) / n,
-        sum(s.recall for s in scores) / n,
-        sum(s.f1 for s in scores) / n,
-    )
+    return max(scores, key=lambda s: s.f1)
 
 
 def _one(

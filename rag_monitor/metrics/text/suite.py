@@ -7,21 +7,18 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from rag_monitor.errors import NotApplicable, UnknownMetric
-from rag_monitor.metrics.text.bleu import Smoothing, bleu
+from rag_monitor.metrics.text.bleu import bleu
 from rag_monitor.metrics.text.meteor import meteor
 from rag_monitor.metrics.text.overlap import exact_match, token_f1
-from rag_monitor.metrics.text.rouge import Combine, Variant, rouge
+from rag_monitor.metrics.text.rouge import Variant, rouge
 from rag_monitor.metrics.text.tokens import CHARACTERS, WORDS, Tokenizer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextOptions:
-    """How the text metrics of one report cut and smooth."""
+    """How the text metrics of one report cut and weigh."""
 
     tokenizer: Tokenizer = WORDS
-    smoothing: Smoothing = "exp"
-    combine: Combine = "best"
-    """What several references mean for ROUGE."""
     weights: Mapping[str, float] = field(default_factory=dict)
     """Key terms and their weight in ROUGE; each is also a term of the tokenizer, or it is cut."""
 
@@ -32,9 +29,7 @@ Measure = Callable[[str, Sequence[str], TextOptions], float]
 
 def _bleu(order: int) -> Measure:
     def measure(text: str, references: Sequence[str], options: TextOptions) -> float:
-        return bleu(
-            text, references, order, smoothing=options.smoothing, tokenizer=options.tokenizer
-        )
+        return bleu(text, references, order, tokenizer=options.tokenizer)
 
     return measure
 
@@ -45,7 +40,6 @@ def _rouge(variant: Variant, part: Part = "f1", *, tokenizer: Tokenizer | None =
             text,
             references,
             variant,
-            combine=options.combine,
             tokenizer=tokenizer or options.tokenizer,
             weights=options.weights or None,
         )

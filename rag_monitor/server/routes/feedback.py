@@ -8,7 +8,6 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from rag_monitor.domain.feedback import Feedback
-from rag_monitor.domain.labelling import LabelReason, LabelTask
 from rag_monitor.i18n import msgid
 from rag_monitor.server.auth import Marker, Reader, ServicesOf
 from rag_monitor.server.problems import AskedLanguage
@@ -23,6 +22,7 @@ from rag_monitor.server.schemas.values import (
     parse_length,
 )
 from rag_monitor.server.validation import OnceRoute, sentences, unknown_names
+from rag_monitor.store.label_queue import LabelReason, LabelTask
 
 
 class LabelTaskOut(Wire):

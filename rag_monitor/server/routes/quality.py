@@ -23,10 +23,10 @@ from rag_monitor.server.quality import (
     app_quality,
     by_knowledge_base,
     on_grid,
+    page_of,
     read_together,
     step_for,
 )
-from rag_monitor.server.ranking import page_of
 from rag_monitor.server.schemas.quality import (
     AppOut,
     AssemblingOut,

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from pydantic import Field
 
-from rag_monitor.domain.reported import ReportedScore
+from rag_monitor.domain.score import ReportedScore
 from rag_monitor.server.schemas.values import Wire, finite
 
 

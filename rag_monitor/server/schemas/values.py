@@ -177,18 +177,14 @@ def window_of(
 
 
 def counted_window(
-    now: datetime,
-    length: str | None,
-    since: datetime | None,
-    until: datetime | None,
-    default: str = "24h",
+    now: datetime, length: str | None, since: datetime | None, until: datetime | None
 ) -> Window:
     """As `window_of`, in the whole minutes that numbers are kept by: those that begin in it.
 
     Raises:
         ProblemError: 422 as there, and when no minute begins in it.
     """
-    window = window_of(now, length, since, until, default).in_minutes()
+    window = window_of(now, length, since, until).in_minutes()
     if window is None:
         raise _window_problem("from", "no minute begins in it; numbers are kept minute by minute")
     return window

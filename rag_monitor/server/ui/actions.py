@@ -15,7 +15,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from rag_monitor.aggregation.label_eligibility import corrects_judge
-from rag_monitor.domain.alert import AlertRule, Silence
+from rag_monitor.domain.alert import AlertRule, FieldName, Silence
 from rag_monitor.domain.feedback import Feedback
 from rag_monitor.domain.stored import KeyScope
 from rag_monitor.errors import NotFound, RuleError
@@ -30,12 +30,11 @@ from rag_monitor.server.ui import key_form
 from rag_monitor.server.ui.alert_pages import SILENCE_HOURS, TRIAL_DAYS, trial_page
 from rag_monitor.server.ui.confirming import FIELD as CONFIRMED
 from rag_monitor.server.ui.confirming import confirm_page
-from rag_monitor.server.ui.label_page import waiting
 from rag_monitor.server.ui.pages import settings_page
 from rag_monitor.server.ui.rule_form import RULE_FIELDS, field_problem, fields_of, rule_problem
 from rag_monitor.server.ui.saved_views import COOKIE as VIEWS_COOKIE
 from rag_monitor.server.ui.saved_views import MAX_NAME, SavedView, cookie_text, saved_views
-from rag_monitor.server.ui.trace_list import FILTERS
+from rag_monitor.server.ui.trace_list import FILTERS, waiting
 from rag_monitor.server.ui.view import Viewer, Visitor, make_visitor, page, visitor_of
 
 router = APIRouter(include_in_schema=False)
@@ -276,8 +275,9 @@ def save_rule(sent: Form) -> Response:
     except NotFound:
         # Whoever renamed it may want it as it is now; saved from here, it is a second rule.
         gone = Message(
-            "name: the rule {name!r} is gone: somebody renamed or deleted it; save again to add "
+            "{field}: the rule {name!r} is gone: somebody renamed or deleted it; save again to add "
             "this one",
+            field=FieldName("name"),
             name=old,
         )
         return _refused_rule(sent, rule_problem(gone, sent.me.language), original="")
@@ -320,7 +320,8 @@ def _check_name(sent: Sent, name: str) -> None:
     """Raise RuleError when saving would silently replace a rule other than the one edited."""
     if name != _opened_as(sent) and name in _rule_names(sent.me):
         raise RuleError(
-            "name: another rule is called {name!r}; choose another name, or edit that one",
+            "{field}: another rule is called {name!r}; choose another name, or edit that one",
+            field=FieldName("name"),
             name=name,
         )
 

@@ -21,13 +21,14 @@ from rag_monitor.domain.stored import AppSummary, ReleaseStart
 from rag_monitor.domain.window import Estimate, Series, Window
 from rag_monitor.errors import MalformedPayload
 from rag_monitor.server.quality import (
+    AppPage,
     HitRate,
     app_quality,
     by_knowledge_base,
     on_grid,
+    page_of,
     step_for,
 )
-from rag_monitor.server.ranking import AppPage, page_of
 from rag_monitor.server.ui import app_table, catalog
 from rag_monitor.server.ui.view import Viewer, Visitor, page
 from rag_monitor.server.validation import Unknown, unknown_names

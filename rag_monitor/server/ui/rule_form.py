@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from rag_monitor.alerting.params import PARAMS, Number, Word
-from rag_monitor.domain.alert import AlertRule, RuleKind
+from rag_monitor.domain.alert import AlertRule, FieldName, RuleKind
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.errors import RuleError
 from rag_monitor.i18n import Message, languages, msgid, translate
@@ -142,13 +142,15 @@ def _params(text: str) -> dict[str, float | str]:
         name, *value = (part.strip() for part in _PAIR.split(line, maxsplit=1))
         if not name or not value or not value[0]:
             raise RuleError(
-                "params: line {number} should read name = value, not {line!r}",
+                "{field}: line {number} should read name = value, not {line!r}",
+                field=FieldName("params"),
                 number=number,
                 line=line.strip()[:100],
             )
         if name in params:
             raise RuleError(
-                "params: line {number} gives {name!r} again; give it once",
+                "{field}: line {number} gives {name!r} again; give it once",
+                field=FieldName("params"),
                 number=number,
                 name=name[:100],
             )
@@ -171,8 +173,6 @@ LABELS: Final = {
     "notifiers": msgid("Channels"),
 }
 """What the form calls the fields of a rule."""
-_HEAD: Final = re.compile(r"[\w.]+(?:[,、] ?params\.\w+)*(?=[:：])")
-_NAMED: Final = re.compile(r"window_s|hold_for_s|keep_firing_s|repeat_s|min_judged|params\.\w+")
 
 _FIELDS: Final = {
     "float_parsing": msgid("must be a number"),
@@ -211,7 +211,7 @@ def field_problem(errors: Sequence[Mapping[str, Any]], language: str) -> str:
         **_bounds(names[0]),
         longest=error.get("ctx", {}).get("max_length", ""),
     )
-    named = Message("{field}: {problem}", field=_label(".".join(names), language), problem=message)
+    named = Message("{field}: {problem}", field=_label(".".join(names)), problem=message)
     return translate(named, language)
 
 
@@ -231,20 +231,24 @@ def rule_problem(text: str, language: str) -> str:
         text: A `Message`, as the errors of rules hold it.
         language: Of the reader.
     """
-    text = translate(text, language)
-    head = _HEAD.match(text)
-    if head is None:
-        return text
-    between = translate(Message(", "), language)
-    labels = [_label(name.strip(), language) for name in re.split("[,、]", head.group())]
-    rest = _NAMED.sub(lambda match: f"“{_label(match.group(), language)}”", text[head.end() :])
-    return between.join(labels) + rest
+    if isinstance(text, Message):
+        text = text.given(**{name: _called(part, name) for name, part in text.params.items()})
+    return translate(text, language)
 
 
-def _label(field: str, language: str) -> str:
+def _called(part: object, name: str) -> object:
+    """A parameter of a sentence; a field by its label, in quotation marks inside of a sentence."""
+    if isinstance(part, tuple):
+        return tuple(_called(one, name) for one in part)
+    if not isinstance(part, FieldName):
+        return part
+    label = _label(part)
+    return label if name == "field" else Message("“{label}”", label=label)
+
+
+def _label(field: str) -> Message:
     """What the form calls a field; `params.below` is the parameter `below`."""
     field, _, parameter = field.partition(".")
-    label = LABELS.get(field, field)
     if parameter:
-        return translate(Message("Parameter {name}", name=parameter), language)
-    return translate(Message(label), language)
+        return Message("Parameter {name}", name=parameter)
+    return Message(LABELS.get(field, field))

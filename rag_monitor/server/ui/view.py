@@ -17,7 +17,7 @@ from starlette.responses import HTMLResponse
 from rag_monitor import __version__
 from rag_monitor.alerting.conditions.wording import in_zone, note_text
 from rag_monitor.charts import durations
-from rag_monitor.charts.interval import interval_bar
+from rag_monitor.charts.scores import interval_bar
 from rag_monitor.domain.alert import Alert, AlertState, Finding
 from rag_monitor.domain.stored import KeyScope
 from rag_monitor.domain.window import Window

@@ -127,5 +127,5 @@ def test_imported_history_is_not_live_traffic() -> None:
     ]
     estimates = Estimates(MemoryRollups(found))
 
-    assert estimates.live_traces(EVERY) == 3
+    assert sum(estimates.live_by_step(EVERY, EVERY.window.end - EVERY.window.start)) == 3
     assert sum(estimates.traces(EVERY).values()) == 4

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rag_monitor.cli import main
-from rag_monitor.cli.trace_files import trace_file
+from rag_monitor.cli.export import trace_file
 from rag_monitor.errors import ConfigurationError
 
 ROW = {"id": "a", "question": "q?", "contexts": ["It is red."], "answer": "It is red."}

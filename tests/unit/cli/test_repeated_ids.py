@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rag_monitor.cli.import_rows import RepeatedIds
+from rag_monitor.cli.import_ import RepeatedIds
 from rag_monitor.cli.replay import BadRow, Outcome, looked_at
 from tests.unit.cli.test_commands import FakeMonitor, monitor, run
 

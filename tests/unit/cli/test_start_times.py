@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rag_monitor.cli.import_rows import StartTimes
+from rag_monitor.cli.import_ import StartTimes
 from rag_monitor.cli.replay import BadRow, Outcome, looked_at
 from rag_monitor.testing import EPOCH
 from tests.unit.cli.test_commands import FakeMonitor, monitor, run

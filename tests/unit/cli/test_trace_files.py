@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from rag_monitor.cli.export import trace_file
 from rag_monitor.cli.replay import BadRow, read_rows
-from rag_monitor.cli.trace_files import trace_file
 from rag_monitor.domain.hit import Hit, HitKind
 from rag_monitor.domain.trace import Timings, Trace, Usage
-from rag_monitor.ingest.schema_fields import unknown_fields
+from rag_monitor.ingest.trace_encoding import unknown_fields
 from rag_monitor.ingest.trace_json import decode_trace, encode_trace
 from rag_monitor.testing import make_trace
 

@@ -8,9 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
-from rag_monitor.demo.monitor import MonitorApi, Observed, median_timing
+from rag_monitor.demo.monitor import MonitorApi, Observed, median_timing, with_demo_rules
 from rag_monitor.demo.processes import StoryError
-from rag_monitor.demo.rules import with_demo_rules
 from rag_monitor.demo.story import (
     base_environment,
     chosen_questions,

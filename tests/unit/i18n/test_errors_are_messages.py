@@ -21,7 +21,10 @@ VALUES = ("options.py", "server/schemas/", "server/validation.py", "literals.py"
 settings hand it on."""
 EXCEPTIONS = {
     ("sdk/options.py", '"; ".join(wrong)'): "settings of the SDK: English, for who writes the code",
-    ("cli/name_doubts.py", "mark.join([*full, *hints])"): "sentences of `say`, translated already",
+    (
+        "cli/doctor_checks.py",
+        "mark.join([*full, *hints])",
+    ): "sentences of `say`, translated already",
     ("server/ui/key_form.py", "('' if me.language == 'zh' else ' ').join(problems)"): (
         "sentences in the reader's language"
     ),

@@ -10,7 +10,7 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
 from rag_monitor.domain.ports import BlobFormat
-from rag_monitor.domain.reported import ReportedScore
+from rag_monitor.domain.score import ReportedScore
 from rag_monitor.errors import StoreUnavailable
 from rag_monitor.ingest.derive import derive
 from rag_monitor.ingest.options import IngestOptions

@@ -9,8 +9,7 @@ import pytest
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 
-from rag_monitor.domain.reported import ReportedScore
-from rag_monitor.domain.score import Score, ScoreStatus
+from rag_monitor.domain.score import ReportedScore, Score, ScoreStatus
 from rag_monitor.domain.stored import PlacedScore
 from rag_monitor.errors import StoreUnavailable
 from rag_monitor.exposition.evaluation_events import encode

@@ -25,7 +25,7 @@ from rag_monitor.domain.trace import (
 )
 from rag_monitor.errors import IngestError, MalformedPayload
 from rag_monitor.ingest.derive import derive
-from rag_monitor.ingest.schema_fields import unknown_fields
+from rag_monitor.ingest.trace_encoding import unknown_fields
 from rag_monitor.ingest.trace_json import decode_trace, encode_trace, parse_row
 from rag_monitor.testing import EPOCH, make_trace
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from rag_monitor.ingest.truncated_json import is_cut, repair
+from rag_monitor.ingest.values import is_cut, repair
 from tests.unit.ingest.evidence import span, trace_of
 
 LONG = "How long does the standard warranty last, and from which day on? " * 2

@@ -212,10 +212,10 @@ def test_a_misspelled_setting_is_refused_although_nobody_asks_the_judge(
 @pytest.mark.parametrize(
     ("setting", "value", "said"),
     [
-        ("reasks", "three", r"judges.openai_compatible.reasks: .* valid integer"),
-        ("verdicts", "votes", r"judges.openai_compatible.verdicts: .*'structured', 'logprobs'"),
-        ("limits", {"concurrency": []}, r"judges.openai_compatible.limits.concurrency: "),
-        ("extra_body", "x", r"judges.openai_compatible.extra_body: "),
+        ("reasks", "three", r"\[judges.openai_compatible\] reasks: .* valid integer"),
+        ("verdicts", "votes", r"\[judges.openai_compatible\] verdicts: .*'structured', 'logprobs'"),
+        ("limits", {"concurrency": []}, r"\[judges.openai_compatible\] limits.concurrency: "),
+        ("extra_body", "x", r"\[judges.openai_compatible\] extra_body: "),
     ],
 )
 def test_a_setting_of_a_wrong_type_is_named(setting: str, value: object, said: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -86,10 +87,9 @@ async def score(vector: dict[str, Any]) -> Score:
         contexts, answer = ("x" * inputs["len_text"],), "y" * inputs["len_summary"]
     trace = make_trace("q?", answer, contexts, **fields)
     embedder = _Embedder(inputs.get("embeddings", {}))
-    statements = inputs.get("n_statements", 1)
-
-    def split(text: str) -> list[Statement]:
-        return [Statement(text=f"s{n}", start=0, end=len(text)) for n in range(statements)]
+    count = inputs.get("n_statements", 1)
+    statements = tuple(Statement(text=f"s{n}", start=0, end=len(answer)) for n in range(count))
+    request = replace(build_request(trace, aspects_for([metric])), statements=statements)
 
     async with StubServer(lambda _path, body: reply(vector, body)) as server:
         judge = create(
@@ -102,9 +102,8 @@ async def score(vector: dict[str, Any]) -> Score:
                 else 3,
             },
             embedder=embedder,
-            splitter=split,
         )
-        (outcome,) = await judge.judge_many([build_request(trace, aspects_for([metric]))])
+        (outcome,) = await judge.judge_many([request])
         await judge.close()
     if isinstance(outcome, Exception):
         return failed_scores([metric], outcome, judge.identity)[0]

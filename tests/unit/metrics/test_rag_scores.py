@@ -18,7 +18,6 @@ from rag_monitor.metrics.rag import (
     aspects_for,
     failed_scores,
     is_bad,
-    metrics_for,
     passages_of,
     score_trace,
 )
@@ -398,11 +397,9 @@ def test_an_unknown_metric_is_named_with_the_known_ones() -> None:
         aspects_for(["faithfullness"])
 
 
-def test_what_metrics_ask_and_what_a_judge_can_serve_match() -> None:
+def test_metrics_ask_for_their_aspects() -> None:
     assert aspects_for(["faithfulness", "context_recall"]) == {Aspect.SUPPORT, Aspect.COVERAGE}
     assert aspects_for(METRICS) == frozenset(Aspect)
-    assert metrics_for(Aspect) == METRICS
-    assert "answer_relevancy" not in metrics_for({Aspect.NONCOMMITTAL})
     assert set(BAD_BELOW) == set(METRICS) - {"refusal_rate"}
 
 

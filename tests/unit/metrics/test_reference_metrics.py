@@ -9,15 +9,18 @@ from typing import Any
 import pytest
 
 from rag_monitor.errors import NotApplicable
-from rag_monitor.metrics.rag.correctness import StatementCounts, answer_correctness
+from rag_monitor.metrics.rag.answer import summary_value
+from rag_monitor.metrics.rag.correctness import (
+    StatementCounts,
+    answer_correctness,
+    noise_sensitivity,
+)
 from rag_monitor.metrics.rag.entities import context_entity_recall, entities_in, entities_of
-from rag_monitor.metrics.rag.noise import noise_sensitivity
-from rag_monitor.metrics.rag.summary import summary_value
 from rag_monitor.metrics.ranking import rank_scores
 from rag_monitor.metrics.text.bleu import bleu
+from rag_monitor.metrics.text.encoder import cosine
 from rag_monitor.metrics.text.overlap import exact_match
 from rag_monitor.metrics.text.rouge import rouge
-from rag_monitor.metrics.text.similarity import cosine
 from rag_monitor.metrics.text.tokens import Tokenizer
 
 NOT_A_NUMBER = "n/a"

@@ -18,8 +18,7 @@ from rag_monitor.errors import ConfigurationError
 from rag_monitor.i18n import Message
 from rag_monitor.metrics.targets import load_profile
 from rag_monitor.offline.file_run import FileEvaluation
-from rag_monitor.offline.report.files import check_report, write_report
-from rag_monitor.offline.report.html import render_html
+from rag_monitor.offline.report.files import check_report, render_html, write_report
 from rag_monitor.offline.report.markdown import render_markdown
 from rag_monitor.offline.report.model import Report
 from rag_monitor.offline.report.terminal import print_report

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import rag_monitor as rm
-from rag_monitor.sdk import routes
+from rag_monitor.sdk import arguments
 from rag_monitor.testing import InMemoryExporter
 
 fastapi = pytest.importorskip("fastapi")
@@ -128,8 +128,8 @@ def test_a_module_without_such_a_route_is_looked_through_seldom(
         looks.append(handler)
         return ["tenant"] if len(looks) == 5 else []
 
-    monkeypatch.setattr(routes, "_routed", looked)
-    known = routes.Routes(looked)
+    monkeypatch.setattr(arguments, "_routed", looked)
+    known = arguments.Routes(looked)
     found = [known.names() for _ in range(1000)]
 
     assert len(looks) == 5

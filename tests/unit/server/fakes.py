@@ -19,7 +19,6 @@ from rag_monitor.domain.alert import (
     Silence,
 )
 from rag_monitor.domain.feedback import Feedback
-from rag_monitor.domain.labelling import LabelReason, LabelTask
 from rag_monitor.domain.stored import (
     AppSummary,
     AppTraffic,
@@ -41,6 +40,7 @@ from rag_monitor.errors import MalformedPayload, NotFound, RuleError
 from rag_monitor.server.backfill import BackfillPreview, BackfillRequest
 from rag_monitor.server.readiness import HealthReport
 from rag_monitor.server.services import JudgeInfo, Services
+from rag_monitor.store.label_queue import LabelReason, LabelTask
 from rag_monitor.testing import EPOCH, ManualClock
 from tests.unit.server.fake_estimates import FakeEstimates
 from tests.unit.server.fake_keys import FakeAudit, FakeKeys

@@ -12,10 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_monitor.charts.durations import milliseconds
-from rag_monitor.charts.interval import interval_bar
+from rag_monitor.charts.durations import milliseconds, phases_of, timeline
 from rag_monitor.charts.line import LARGE, ReleaseMark, TimeAxis, trend
-from rag_monitor.charts.timeline import phases_of, timeline
+from rag_monitor.charts.scores import interval_bar
 from rag_monitor.domain.judgement import Aspect, JudgeIdentity, Verdict
 from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.trace import Timings

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rag_monitor.charts.reliability import reliability
+from rag_monitor.charts.scores import reliability
 from rag_monitor.domain.stored import LabelledScore
-from rag_monitor.server.agreement import agreement_by_judge
+from rag_monitor.server.ui.judge_page import agreement_by_judge
 
 
 def row(
@@ -48,7 +48,7 @@ def test_a_judge_never_wrong_yet_has_an_interval_and_not_a_point() -> None:
     (found,) = agreement_by_judge([row(0.9, 1.0)] * 15 + [row(0.2, 0.0)] * 5)["packed/m"]
 
     assert (found.kappa.value, found.auroc, found.cells.balanced_accuracy) == (1.0, 1.0, 1.0)
-    for ends in (found.kappa_interval, found.auroc_interval, found.balanced_accuracy_interval):
+    for ends in (found.kappa_interval, found.auroc_interval):
         assert ends is not None
         assert 0.4 < ends.lower < 0.85
         assert ends.upper == 1.0
@@ -57,7 +57,7 @@ def test_a_judge_never_wrong_yet_has_an_interval_and_not_a_point() -> None:
 def test_one_class_alone_has_no_area_and_no_balance() -> None:
     (found,) = agreement_by_judge([row(0.9, 1.0)] * 30)["packed/m"]
 
-    assert (found.auroc_interval, found.balanced_accuracy_interval) == (None, None)
+    assert found.auroc_interval is None
     assert not found.telling
 
 

@@ -12,8 +12,7 @@ from jsonschema.exceptions import ValidationError as SchemaMismatch
 from rag_monitor.domain.hit import Hit, HitKind
 from rag_monitor.domain.trace import Expected
 from rag_monitor.errors import MalformedPayload
-from rag_monitor.ingest.schema_fields import FIELDS, unknown_fields
-from rag_monitor.ingest.trace_encoding import encode_trace
+from rag_monitor.ingest.trace_encoding import FIELDS, encode_trace, unknown_fields
 from rag_monitor.ingest.trace_json import decode_trace
 from rag_monitor.server.schemas.trace_json import TRACE_JSON
 from rag_monitor.testing import make_trace

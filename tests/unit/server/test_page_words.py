@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from rag_monitor.judges.embedded import model
-from rag_monitor.judges.labels import LOW_LABEL_MASS
+from rag_monitor.judges.parsing import LOW_LABEL_MASS
 from rag_monitor.judges.prompt_injection import REASON as INJECTION
 from rag_monitor.metrics.rag.outcome import NOT_NEEDED, VERDICT_MISSING
 from rag_monitor.server.services import Services

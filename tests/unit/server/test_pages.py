@@ -16,8 +16,8 @@ from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.errors import StoreUnavailable
 from rag_monitor.server.services import Services
 from rag_monitor.server.ui import catalog
-from rag_monitor.server.ui.label_page import REASONS
 from rag_monitor.server.ui.saved_views import SHIPPED
+from rag_monitor.server.ui.trace_list import REASONS
 from rag_monitor.testing import make_trace
 from tests.unit.i18n.extraction import catalogue as chinese
 from tests.unit.server.conftest import open_client

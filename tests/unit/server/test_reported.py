@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rag_monitor.domain.reported import ReportedScore
+from rag_monitor.domain.score import ReportedScore
 from rag_monitor.server.services import Services
 from tests.unit.server.conftest import open_client
 from tests.unit.server.test_pages import HTML, trace_id_of

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rag_monitor.alerting.rules import check_rule
-from rag_monitor.domain.alert import AlertRule, RuleKind
+from rag_monitor.domain.alert import AlertRule, FieldName, RuleKind
 from rag_monitor.errors import RuleError
 from rag_monitor.i18n import Message, translate
 from rag_monitor.server.services import Services
@@ -74,18 +74,24 @@ def test_every_check_of_a_rule_has_its_chinese(rule: AlertRule) -> None:
 
 
 def test_what_is_no_message_stays_as_it_is() -> None:
-    assert rule_problem("name: is odd", "zh") == "名称: is odd"
+    assert rule_problem("name: is odd", "zh") == "name: is odd"
     assert rule_problem("Something else", "zh") == "Something else"
 
 
 def test_a_parameter_is_named_and_a_field_mentioned_in_a_sentence_too() -> None:
     short = Message(
-        "params.short_s: must be shorter than window_s ({window:g}), not {value:g}",
+        "{field}: must be shorter than {window_field} ({window:g}), not {value:g}",
+        field=FieldName("params.short_s"),
+        window_field=FieldName("window_s"),
         window=3600,
         value=7200,
     )
-    both = Message("params.below, params.above: give exactly one of the two")
+    both = Message(
+        "{field}: give exactly one of the two",
+        field=(FieldName("params.below"), FieldName("params.above")),
+    )
 
+    assert short == "params.short_s: must be shorter than window_s (3600), not 7200"
     assert rule_problem(short, "en") == (
         "Parameter short_s: must be shorter than “Window, seconds” (3600), not 7200"
     )

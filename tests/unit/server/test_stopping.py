@@ -16,16 +16,16 @@ DRAIN_S, GRACE_S = 0.5, 0.5
 _PROCESS = f"""
 import asyncio, logging, signal, sys, threading
 import uvicorn
-from rag_monitor.server import run, stopping
+from rag_monitor.server import process, run
 
-stopping.GRACE_S = {GRACE_S}
+process.GRACE_S = {GRACE_S}
 logging.basicConfig(level="WARNING")
 
 def wait_for_ever():
     threading.Event().wait()
 
 async def main():
-    stop = stopping.Stopping({DRAIN_S})
+    stop = process.Stopping({DRAIN_S})
     server = run._Server(uvicorn.Config(lambda: None), stop)
     with server.capture_signals():
         signal.signal(signal.SIGUSR1, lambda *_: None)

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from rag_monitor.domain.trace import Expected, RetrievedDocument, Trace
-from rag_monitor.ingest.schema_fields import unknown_fields
+from rag_monitor.ingest.trace_encoding import unknown_fields
 from rag_monitor.ingest.trace_json import decode_trace
 from rag_monitor.server.services import Services
 from rag_monitor.testing import make_trace

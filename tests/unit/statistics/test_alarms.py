@@ -52,7 +52,7 @@ def test_a_batch_of_one_is_a_single_observation() -> None:
     state = DetectorState(values=(3.0,) * 6, ticks=4)
 
     single = detector.observe(state, 1, pi=0.5, pi_min=0.1)
-    batch = detector.observe_batch(state, {0.5: (1, 1)}, pi_min=0.1)
+    batch = detector.advance(state, detector.e_values({0.5: (1, 1)}, pi_min=0.1), 1)
 
     assert batch.values == pytest.approx(single.values)
     assert batch.ticks == single.ticks == 5
@@ -61,9 +61,9 @@ def test_a_batch_of_one_is_a_single_observation() -> None:
 def test_a_batch_moves_by_its_ticks_when_nothing_was_judged() -> None:
     detector = Detector(q=0.1)
 
-    assert detector.observe_batch(detector.start(), {}, ticks=7) == detector.skip(
-        detector.start(), 7
-    )
+    start = detector.start()
+
+    assert detector.advance(start, detector.e_values({}), 7) == detector.skip(start, 7)
 
 
 def test_a_steep_drop_is_found_soon_and_its_size_and_onset_are_told() -> None:
@@ -85,8 +85,9 @@ def test_a_steep_drop_is_found_soon_and_its_size_and_onset_are_told() -> None:
 
 def test_values_stay_finite_however_long_the_failure() -> None:
     detector = Detector(q=0.01)
-    state = detector.observe_batch(detector.start(), {1.0: (100_000, 100_000)})
-    state = detector.observe_batch(state, {1.0: (100_000, 100_000)})
+    state = detector.start()
+    for _ in range(2):
+        state = detector.advance(state, detector.e_values({1.0: (100_000, 100_000)}), 100_000)
 
     assert detector.value(state) == 1e300
 

@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from rag_monitor.statistics.agreement import auroc
-from rag_monitor.statistics.boundary import (
+from rag_monitor.statistics.agreement import (
+    auroc,
     auroc_interval,
     f1_interval,
     kappa_interval,

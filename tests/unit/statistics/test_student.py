@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_monitor.statistics.moments import MeanEstimate
-from rag_monitor.statistics.student import t_interval, t_p_value, t_two_sided
+from rag_monitor.statistics.moments import MeanEstimate, t_interval, t_p_value, t_two_sided
 
 
 @pytest.mark.parametrize("confidence", [0.5, 0.8, 0.95, 0.999])

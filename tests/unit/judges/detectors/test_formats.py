@@ -10,11 +10,12 @@ import pytest
 from jinja2 import Template
 
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.judges.detectors import create
+from rag_monitor.judges.detectors.asking import score_of
 from rag_monitor.judges.detectors.facts import Facts, read_facts, recognise
 from rag_monitor.judges.detectors.formats import Reads, format_of
 from rag_monitor.judges.detectors.loading import guardian_layout
-from rag_monitor.judges.detectors.options import DetectorOptions, read_options
-from rag_monitor.judges.detectors.scores import score_of
+from rag_monitor.judges.detectors.options import DetectorOptions
 
 OPTIONS = DetectorOptions(model="m")
 LABELS = {
@@ -218,4 +219,4 @@ def test_positions_in_a_table_bound_what_is_read(tmp_path: Path) -> None:
 )
 def test_wrong_settings_are_refused_by_name(table: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigurationError, match=said):
-        read_options(table)
+        create(table)

@@ -15,8 +15,7 @@ from rag_monitor.judges.detectors.formats import format_of
 from rag_monitor.judges.detectors.options import DetectorOptions
 from rag_monitor.judges.detectors.runner import Numbers
 from rag_monitor.judges.detectors.spans import SpanAsker, Token, spans_of, support_of
-from rag_monitor.judges.detectors.texts import Texts
-from rag_monitor.judges.detectors.windows import Window, nearest, share_of, windows_of
+from rag_monitor.judges.detectors.texts import Texts, Window, nearest, share_of, windows_of
 from tests.unit.judges.detectors.tiny_detectors import tokenizer
 from tests.unit.judges.requests import warranty
 

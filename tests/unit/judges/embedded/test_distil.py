@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from rag_monitor.cli import distil as command
+from rag_monitor.cli import fitting as command
 from rag_monitor.cli.application import app
 from rag_monitor.domain.judgement import (
     Aspect,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from rag_monitor.domain.judgement import Aspect, Judgement, Verdict
 from rag_monitor.errors import ConfigurationError, NotApplicable
-from rag_monitor.metrics.classification import BinaryCounts, confusion_matrix
+from rag_monitor.metrics.classification import BinaryCounts, ConfusionMatrix
 from rag_monitor.metrics.rag import score_trace
 from rag_monitor.metrics.ranking import average_precision, dcg, ndcg_at, precision_at, recall_at
 from rag_monitor.metrics.text.bleu import BleuCounts, bleu, bleu_counts
@@ -67,7 +68,8 @@ def test_confusion_of_the_sentiment_example() -> None:
 def test_confusion_of_the_agent_lists() -> None:
     """16 labels of which 14 are positive, every prediction positive (agent evaluation series)."""
     actual = [1, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 0, 1]
-    counts = confusion_matrix(actual, [1] * 16).of("1")
+    pairs = Counter((str(label), "1") for label in actual)
+    counts = ConfusionMatrix(("0", "1"), dict(pairs)).of("1")
 
     assert (counts.tp, counts.fp, counts.tn, counts.fn) == (14, 2, 0, 0)
     assert counts.precision == pytest.approx(0.875)

@@ -1,4 +1,4 @@
-"""The rows of a labelled file, for commands that hold a judge against labels or another judge."""
+"""Rows of files that commands read: the names of their columns, and those with labels."""
 
 from __future__ import annotations
 
@@ -11,6 +11,36 @@ from rag_monitor.errors import RagMonitorError
 
 if TYPE_CHECKING:
     from rag_monitor.offline.labelled import LabelledRow
+from typing import Annotated
+
+import typer
+
+from rag_monitor.errors import ConfigurationError
+
+ColumnsOption = Annotated[
+    str | None,
+    typer.Option("--columns", help="Columns of the file: theirs=ours, comma-separated."),
+]
+
+
+def parse_columns(text: str | None) -> dict[str, str]:
+    """`frage=question,antwort=answer` as a mapping.
+
+    Raises:
+        ConfigurationError: A part is not a pair.
+    """
+    columns = {}
+    for pair in (part.strip() for part in (text or "").split(",")):
+        if not pair:
+            continue
+        theirs, sign, ours = pair.partition("=")
+        if not sign or not theirs.strip() or not ours.strip():
+            raise ConfigurationError(
+                "--columns {pair!r}: write it as theirs=ours, e.g. frage=question", pair=pair
+            )
+        columns[theirs.strip()] = ours.strip()
+    return columns
+
 
 _REMARKS: Final = 10
 
