@@ -26,7 +26,7 @@ from typing import Any
 
 from benchmarks.stub_server import Body, StubServer, obliging
 from rag_monitor.domain.judgement import Aspect, JudgeRequest, Statement
-from rag_monitor.judges.hardening import draw_boundary, fenced, gather
+from rag_monitor.judges.hardening import draw_boundary, fenced, gather_evidence
 from rag_monitor.judges.openai_compatible import create
 from rag_monitor.judges.prompts import PromptSet, prompts_for
 from rag_monitor.judges.questions import ASKABLE, make_plan, question_text
