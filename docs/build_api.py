@@ -16,17 +16,14 @@ PAGE: Final = Path(__file__).with_name("api.md")
 _HEAD: Final = """\
 # HTTP interface
 
-Written by `docs/build_api.py` from the OpenAPI document. Every field and schema is at `/openapi.json` and `/docs` of your
-monitor. Python has a [client](data.md).
+Every field and schema is at `/openapi.json` and `/docs` of your monitor. Python has a [client](data.md).
 
-- **Keys**: send `X-API-Key: …` or `Authorization: Bearer …`, with the scopes of `rag-monitor keys create --help`.
-  Everything belongs to the key's project.
-- **Times** are ISO 8601 with a zone: `window=24h`, or `from` and `to`.
-- **Filters**: every number is of exactly the traces that the request names, or the request is refused (422). Windows are
-  whole minutes; `start` and `end` say which.
+- **Keys**: `X-API-Key: …` or `Authorization: Bearer …` ([scopes](security.md#keys)).
+- **Times** are ISO 8601 with a zone: `window=24h`, or `from` and `to`. Windows are whole minutes; `start` and `end` say
+  which.
 - **Pages**: `next_cursor` of an answer is the `cursor` of the next request.
-- **Names** that nothing stored has give an empty answer, with the nearest name in `hints`. Unknown parameters and metrics
-  are refused (422).
+- **Names** that nothing stored has give an empty answer, with the nearest name in `hints`. Unknown parameters, metrics
+  and filters are refused (422).
 - **Errors** are problem JSON (RFC 9457) with a sentence in `detail`; on `/v1` a `google.rpc.Status`. 429 and 503 carry
   `Retry-After`.
 

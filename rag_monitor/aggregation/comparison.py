@@ -1,4 +1,4 @@
-"""What a window is compared with, and two estimates side by side.
+"""Baselines of a window, and the difference of two estimates.
 
 "v42 against v41: -3.1 points, 95% interval -4.8 to -1.4".
 """
@@ -101,7 +101,7 @@ class JudgedSource(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """First minus second. Bounds are None where the two do not bear a comparison."""
+    """First minus second. Bounds are None where the two cannot be compared."""
 
     value: float | None
     lower: float | None = None

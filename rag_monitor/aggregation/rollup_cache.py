@@ -143,7 +143,7 @@ class _Column:
             app.sums.clear()
 
     def keep(self, span: _Span) -> None:
-        """Forget what lies outside, and the blocks that reach over its ends."""
+        """Drop what lies outside, and the blocks that cross its ends."""
         loaded = self.loaded
         if loaded is None:
             return
@@ -178,7 +178,7 @@ class RollupCache:
         self._now: datetime | None = None
 
     def begin(self, now: datetime) -> None:
-        """Start a run: the youngest minutes will be read again, the oldest are let go."""
+        """Start a run: mark the newest minutes to be read again, evict the oldest."""
         options = self._options
         with self._lock:
             self._now = now
@@ -195,7 +195,7 @@ class RollupCache:
                     column.keep(span)
 
     def _renew(self, now: datetime) -> None:
-        """Let go of the column that was read longest ago, if that is too long."""
+        """Evict the column that was read longest ago, if that is too long."""
         oldest = min(self._columns, key=lambda key: (self._columns[key].read_at, key), default=None)
         if oldest is None:
             return

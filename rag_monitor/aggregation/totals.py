@@ -38,7 +38,7 @@ class RollupSource(Protocol):
 
 @dataclass(slots=True)
 class Totals:
-    """The sums of `Rollup` while they grow: by values, or by rollups of any number of minutes."""
+    """A mutable `Rollup`: adds up values, or rollups of any number of minutes."""
 
     count: int = 0
     total: float = 0.0

@@ -1,4 +1,4 @@
-"""Evaluates every rule on every app, moves their alerts, and queues what is to be said.
+"""Evaluates every rule on every app, updates their alerts and queues the messages.
 
 One save per run: states and messages in one transaction. A rule that fails is counted and reported;
 the others go on.
@@ -58,7 +58,7 @@ class Transition:
 
 @dataclass(slots=True)
 class _Run:
-    """What one run has gathered."""
+    """The results of one run."""
 
     now: datetime
     """End of the windows that are looked at."""

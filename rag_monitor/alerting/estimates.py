@@ -1,4 +1,4 @@
-"""The estimates of the aggregation stage, with what rules ask besides."""
+"""The estimates of the aggregation stage, and the queries that only rules need."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class Evaluator:
         return by_project[rule.project]
 
     def evaluate(self, rule: AlertRule, app: str, now: datetime) -> Finding:
-        """What the rule sees in the window that ends at `now`."""
+        """The finding of the rule in the window that ends at `now`."""
         window = Window.ending(now, timedelta(seconds=rule.window_s))
         return self._kinds[rule.kind](
             EvaluationContext(

@@ -34,10 +34,10 @@ class Event(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """Where one look led."""
+    """The result of one evaluation."""
 
     alert: Alert | None
-    """None: nothing was, and nothing is, the matter."""
+    """None: there was no alert, and there is none."""
     event: Event | None = None
     """What is to be announced now."""
 
@@ -69,7 +69,7 @@ def muted(silences: Iterable[Silence], rule: AlertRule, app: str, now: datetime)
 def step(
     rule: AlertRule, app: str, alert: Alert | None, finding: Finding, now: datetime, *, mute: bool
 ) -> Step:
-    """One look at one rule on one app.
+    """Apply one evaluation of a rule on an app to its alert.
 
     Args:
         rule: What is watched.
@@ -105,7 +105,7 @@ def step(
 
 
 def announce(rule: AlertRule, alert: Alert, now: datetime, *, mute: bool) -> Step:
-    """What an alert owes its channels now. A silence postpones it; nothing is lost."""
+    """The announcement that is due now, if any. A silence postpones it."""
     event = None if mute else _owed(rule, alert, now)
     if event is None:
         return Step(alert=alert)
@@ -123,7 +123,7 @@ def retire(alert: Alert, now: datetime, resolved_for_s: float) -> Alert:
 
 
 def correct_clock(alert: Alert, now: datetime) -> Alert:
-    """The alert as it would be, had the clock not been ahead when it was last looked at.
+    """The alert with its times corrected after the clock was ahead.
 
     Its moments after `now` keep their order, and the latest of them becomes `now`: an alert must
     not stay as it is for as long as the clock was ahead.

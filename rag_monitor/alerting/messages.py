@@ -1,4 +1,4 @@
-"""What a message says, in the language of its channel, before that gives it its form.
+"""The text of a message in the language of its channel; the channel formats it.
 
 All text here is plain. What came from traces (app names, releases, errors) may hold anything, so
 every channel escapes all of it in its own way.

@@ -19,7 +19,7 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, InstrumentationSc
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ScopeSpans, Span, Status, TracesData
 
-from rag_monitor.errors import MalformedPayload, PayloadTooLarge
+from rag_monitor.errors import IngestError, MalformedPayload, PayloadTooLarge
 from rag_monitor.ingest.values import clean_text
 
 _MAX_DEPTH: Final = 64
@@ -34,8 +34,8 @@ _URL_SAFE: Final = str.maketrans("-_", "+/")
 R = TypeVar("R")
 
 
-class FieldError(ValueError):
-    """A field has the wrong type or form; the message names it and says what it must be."""
+class FieldError(IngestError):
+    """A field has the wrong type or form."""
 
 
 def traces_from_json(value: object, max_spans: int) -> tuple[TracesData, list[str]]:
@@ -183,7 +183,9 @@ def _enum(value: object, name: str, names: Any) -> Any:
         return integer(value, name, 0, 2**31 - 1)
     except FieldError:
         raise FieldError(
-            f"{name} is neither a number nor one of {', '.join(names.keys())}"
+            "{name} is neither a number nor one of {known}",
+            name=name,
+            known=", ".join(names.keys()),
         ) from None
 
 
@@ -197,7 +199,7 @@ def _items(value: dict[str, Any], name: str) -> list[dict[str, Any]]:
     if items is None:
         return []
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
-        raise FieldError(f"{name} is not a list of objects")
+        raise FieldError("{name} is not a list of objects", name=name)
     return items
 
 
@@ -214,9 +216,9 @@ def any_value(value: object, depth: int = 0) -> AnyValue:
     if value is None or value == {}:
         return AnyValue()
     if not isinstance(value, dict):
-        raise FieldError("an attribute value is not an AnyValue object such as {stringValue: …}")
+        raise FieldError("an attribute value is not an AnyValue object such as a stringValue")
     if depth > _MAX_DEPTH:
-        raise FieldError(f"an attribute value is nested deeper than {_MAX_DEPTH} levels")
+        raise FieldError("an attribute value is nested deeper than {most} levels", most=_MAX_DEPTH)
     for name, read in _LEAVES.items():
         if name in value:
             return read(value[name])
@@ -264,7 +266,7 @@ def _from_base64(value: object) -> bytes | None:
 def _members(value: object) -> list[Any]:
     members = value.get("values") or [] if isinstance(value, dict) else None
     if not isinstance(members, list):
-        raise FieldError("arrayValue and kvlistValue hold a list named values")
+        raise FieldError("arrayValue and kvlistValue must have a list named values")
     return members
 
 
@@ -311,7 +313,7 @@ _NESTED: Final[dict[str, Callable[[object, int], AnyValue]]] = _by_both_names(
 def text(value: object, name: str) -> str:
     """A string that protobuf can carry."""
     if not isinstance(value, str):
-        raise FieldError(f"{name} is not a string")
+        raise FieldError("{name} is not a string", name=name)
     return clean_text(value)
 
 
@@ -321,13 +323,13 @@ def integer(value: object, name: str, low: int, high: int) -> int:
         try:
             value = int(value)
         except ValueError:
-            raise FieldError(f"{name} is not an integer") from None
+            raise FieldError("{name} is not an integer", name=name) from None
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):
-        raise FieldError(f"{name} is not an integer")
+        raise FieldError("{name} is not an integer", name=name)
     if not low <= value <= high:
-        raise FieldError(f"{name} is out of range")
+        raise FieldError("{name} is out of range", name=name)
     return value
 
 
@@ -343,7 +345,12 @@ def binary_id(value: object, name: str, size: int, *, zero: bool = False) -> byt
         raw = _from_base64(value)
     if raw is not None and len(raw) == size and (zero or any(raw)):
         return raw
-    raise FieldError(f"{name} is not {2 * size} hex digits or {size} bytes in base64, or all zero")
+    raise FieldError(
+        "{name} is not {digits} hex digits or {size} bytes in base64, or is all zero",
+        name=name,
+        digits=2 * size,
+        size=size,
+    )
 
 
 def _from_hex(digits: str) -> bytes | None:

@@ -204,7 +204,7 @@ class Options:
                 object.__setattr__(self, name, reader(getattr(self, name)))
 
     def check(self) -> list[str]:
-        """What is wrong and how to mend it, one sentence per setting; empty when all is well."""
+        """What is wrong and how to fix it, one sentence per setting; empty when all is well."""
         return [message for wrong, message in (*self._checks(), *self._types()) if wrong]
 
     def _checks(self) -> list[tuple[bool, str]]:
@@ -255,7 +255,7 @@ class Options:
         """Refuse settings that cannot work.
 
         Raises:
-            ConfigurationError: Names every wrong setting and the way to mend it.
+            ConfigurationError: Names every wrong setting and how to fix it.
         """
         wrong = self.check()
         if wrong:

@@ -52,7 +52,7 @@ class _Evidence:
     bad: int = 0
 
     def add(self, minute: datetime, judged: int, bad: int, e_value: float) -> None:
-        """What one look found new in one minute."""
+        """The counts that one evaluation found new in one minute."""
         self.log_e += math.log(max(e_value, 1e-300))
         if self.log_e <= 0.0:
             self.log_e, self.onset, self.judged, self.bad = 0.0, None, 0, 0
@@ -64,7 +64,7 @@ class _Evidence:
 
 @dataclass(slots=True)
 class _Minute:
-    """One minute as it was when it was last looked at."""
+    """The counts of one minute at the last evaluation."""
 
     judged: int = 0
     bad: int = 0
@@ -72,7 +72,7 @@ class _Minute:
     """What has entered the detector."""
 
     def take(self, count: BadCount) -> dict[float, tuple[int, int]]:
-        """What is new; a bet that was made is not taken back when a score is withdrawn."""
+        """The counts that are new. A withdrawn score does not undo a bet."""
         self.judged, self.bad = count.judged, count.bad
         fresh: dict[float, tuple[int, int]] = {}
         for pi, (judged, bad) in count.classes.items():
@@ -105,7 +105,7 @@ class _Stream:
     """The minutes that may still bring late scores."""
 
     def since_onset(self) -> _Evidence:
-        """What the bet that answers best has gathered."""
+        """The evidence that the most successful bet has gathered."""
         place = self.detector.bets.index(self.detector.strongest(self.state))
         return self.evidence[place]
 
@@ -120,7 +120,7 @@ class _Stream:
         return max(100.0, self.judged / (elapsed / timedelta(days=1)) * required(self.rule, "days"))
 
     def advance(self, context: EvaluationContext, series: Series) -> None:
-        """Bet on what has arrived since the last look, oldest minute first."""
+        """Bet on the scores since the last evaluation, oldest minute first."""
         end = context.window.end
         oldest = _floor(end - _LATE)
         for minute in list(self.minutes):  # oldest first, but for those that came late
@@ -184,7 +184,7 @@ class _Stream:
 
 
 class ChangeDetectors:
-    """The running detectors of all change rules; what is kept here can be computed anew."""
+    """The running detectors of all change rules: a cache that can be recomputed."""
 
     def __init__(self) -> None:
         self._streams: dict[tuple[str, str, str], _Stream] = {}

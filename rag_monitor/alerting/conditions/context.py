@@ -51,7 +51,7 @@ class EvaluationContext:
 
     @property
     def subject(self) -> str:
-        """What is looked at, in words."""
+        """What the rule watches, in words."""
         name = self.knowledge_base
         if name is None:
             return self.app

@@ -129,7 +129,7 @@ def _inconclusive(context: EvaluationContext) -> Finding:
 
 
 def _open_baseline(context: EvaluationContext, quantile: float) -> Finding:
-    """Nothing can be told against a baseline whose interval has no upper end."""
+    """Cannot tell: the interval of the baseline has no upper end."""
     needed = least_for_upper(quantile, required(context.rule, "confidence"))
     return Finding(
         active=None,

@@ -105,7 +105,7 @@ def suspect(context: EvaluationContext) -> Finding:
 
 
 def budget(context: EvaluationContext) -> Finding:
-    """Active when the judging budget of the day is spent, or nearly."""
+    """Active when the day's judging budget is spent, or less than `min_remaining` is left."""
     state = context.estimates.budget(context.rule.project)
     limit = required(context.rule, "min_remaining")
     text = msgid("{left} of today's judging budget is left")
@@ -133,7 +133,7 @@ def _share(
     worst: bool,
     few: tuple[str, str] = _FEW_JUDGED,
 ) -> Finding:
-    """A share held against `max_share`; `few` is said where there is too little, and its note."""
+    """The share against `max_share`; `few` is the sentence and the note for too few judged."""
     rule = context.rule
     if total < rule.min_judged:
         return Finding(

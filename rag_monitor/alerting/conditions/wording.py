@@ -19,7 +19,7 @@ _UTC_TIME: Final = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d) UTC")
 
 
 def in_zone(text: str, zone: tzinfo) -> str:
-    """A sentence with the times that findings give in UTC told in a zone, which is named."""
+    """A sentence with its UTC times converted to a zone, whose name is added."""
 
     def localised(match: re.Match[str]) -> str:
         try:
@@ -32,7 +32,7 @@ def in_zone(text: str, zone: tzinfo) -> str:
 
 
 def share(value: float | None) -> str:
-    """A score or share with three decimals at most; the minus is a minus."""
+    """A score or share with at most three decimals and a true minus sign."""
     if value is None:
         return "?"
     return f"{value:.3f}".rstrip("0").rstrip(".").replace("-", "−")

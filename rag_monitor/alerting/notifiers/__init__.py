@@ -1,4 +1,4 @@
-"""The channels: one module each, strangers to one another; `build` makes them."""
+"""The channels: one independent module each; `build` makes them."""
 
 from rag_monitor.alerting.notifiers.registry import KINDS, build, build_all
 

@@ -14,9 +14,12 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from rag_monitor import semconv
+from rag_monitor.errors import MalformedPayload
+from rag_monitor.i18n import translate
 from rag_monitor.ingest.envelope import Decoded, decode_traces
 from rag_monitor.ingest.logs import logs_from_json, logs_from_protobuf
 from rag_monitor.ingest.options import IngestOptions
+from rag_monitor.ingest.otlp_json import traces_from_json
 from rag_monitor.ingest.spans import decode_spans
 from tests.unit.ingest.evidence import START_NS, request, span
 
@@ -118,6 +121,16 @@ def test_an_id_of_another_size_costs_its_span_alone(wrong: object) -> None:
     found = decoded(request(span(1, "a", traceId=wrong), span(2, "b")))
     assert (found.rejected, len(found.blobs)) == (1, 1)
     assert "traceId is not 32 hex digits or 16 bytes in base64" in found.message
+
+
+def test_a_wrong_field_is_named_in_chinese_too() -> None:
+    resource = {"attributes": [{"key": "k", "value": {"boolValue": "yes"}}]}
+
+    with pytest.raises(MalformedPayload) as refused:
+        traces_from_json({"resourceSpans": [{"resource": resource}]}, max_spans=1)
+
+    assert str(refused.value) == "`resource`: boolValue is not true or false"
+    assert translate(refused.value, "zh") == "`resource`：boolValue 不是 true 或 false"
 
 
 @pytest.mark.parametrize("field", [{"kind": "SERVER"}, {"status": {"code": "ERROR"}}, {"kind": -1}])
