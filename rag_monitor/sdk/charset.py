@@ -1,7 +1,8 @@
 """Bytes as text, in the character set that their sender declares. Runs on the sender's thread.
 
 Bytes that are in none that is declared or marked are no text: unknown is better than other
-characters in the place of those that somebody wrote.
+characters in the place of those that somebody wrote. A few damaged bytes in a text become U+FFFD
+each, and the log says so.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import codecs
 import json
 import re
 from typing import Final
+
+from rag_monitor.sdk.guard import GUARD
 
 _DECLARED: Final = re.compile(r";\s*charset\s*=\s*[\"']?([\w.:+-]{1,40})", re.IGNORECASE)
 _MARKS: Final = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -21,6 +24,9 @@ _WIDER: Final = {
     "utf-16": "utf-16-le", "utf-32": "utf-32-le",
 }  # fmt: skip
 """What browsers read under the name, which senders rely on; a mark of the order goes before."""
+_BYTES_PER_DAMAGE: Final = 10
+"""How many bytes a text has at least for each that is damaged."""
+_REPLACEMENT: Final = "\ufffd"
 
 
 def charset_of(content_type: str) -> str:
@@ -38,18 +44,46 @@ def text_in(data: bytes, declared: str = "") -> tuple[str, str] | None:
     """
     likely = json.detect_encoding(data)
     codec = _codec_of(declared)
-    if codec is None or data.startswith(_MARKS):
-        names: tuple[str, ...] = (likely,)
-    elif codec == _ANY:  # whatever it is, it can be read so: servers declare it unasked
-        names = (likely, codec)
-    else:
-        names = (codec, likely)
+    if data.startswith(_MARKS):
+        codec = None
+    unasked = codec == _ANY  # servers declare it so, and whatever it is can be read in it
+    names = (likely,) if codec is None or unasked else (codec, likely)
     for name in names:
-        try:
-            return codecs.getincrementaldecoder(name)().decode(data), name
-        except UnicodeDecodeError:
-            continue
-    return None
+        text = _decoded(data, name, "strict")
+        if text is not None:
+            return text, name
+    for name in reversed(names):  # what is UTF-8 shows it, also in part
+        text = _repaired(data, name, declared=codec in (None, name))
+        if text is not None:
+            return text, name
+    text = _decoded(data, _ANY, "strict") if unasked else None
+    return None if text is None else (text, _ANY)
+
+
+def _repaired(data: bytes, name: str, *, declared: bool) -> str | None:
+    """A text of which a few bytes are damaged; None where too much of it is.
+
+    Args:
+        data: The bytes, which may end inside a character.
+        name: The encoding.
+        declared: Nothing else is declared; else other characters than ASCII's must show that it
+            is in this encoding.
+    """
+    text = _decoded(data, name, "replace")
+    damaged = 0 if text is None else text.count(_REPLACEMENT)
+    if text is None or damaged * _BYTES_PER_DAMAGE > len(data):
+        return None
+    if not declared and sum(not char.isascii() for char in text) <= 2 * damaged:
+        return None
+    GUARD.warn_once("damaged text", "a text has damaged bytes; each is kept as U+FFFD")
+    return text
+
+
+def _decoded(data: bytes, name: str, errors: str) -> str | None:
+    try:
+        return codecs.getincrementaldecoder(name)(errors).decode(data)
+    except UnicodeDecodeError:
+        return None
 
 
 def rewritten(text: str, rest: bytes, declared: str) -> str | None:
