@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 from rag_monitor import semconv
 from rag_monitor.domain.record import reference_contexts
@@ -96,6 +96,7 @@ class Encoder:
 
     def _describe(self, live: LiveTrace, budget: int) -> EncodedTrace:
         options = self._options
+        live.steps = sorted(live.steps, key=_started)
         clean = Sanitiser(
             self._redactor,
             content=options.capture_content,
@@ -239,6 +240,12 @@ def timings(live: LiveTrace) -> dict[str, Json]:
     if live.first_token_ns is not None:
         out["first_token_ms"] = _ms(live.first_token_ns)
     return out
+
+
+def _started(step: Any) -> int:
+    """When a step began: those that run side by side end in any order."""
+    started: int = step.started
+    return started
 
 
 def _retrieval_times(live: LiveTrace) -> Iterator[tuple[int, int]]:

@@ -19,7 +19,7 @@ PAIR_KEYS: Final = (("content", "answer"), ("question", "answer"), ("q", "a"))
 METADATA_KEYS: Final = ("metadata", "meta", "Metadata")
 ID_KEYS: Final = (
     "id", "_id", "id_", "doc_id", "document_id", "chunk_id", "node_id", "uuid", "pk", "key",
-    "docid", "file_id", "objectID", "documentId", "Id",
+    "docid", "file_id", "objectID", "documentId", "Id", "编号", "文档编号",
 )  # fmt: skip
 METADATA_ID_KEYS: Final = (
     "id", "id_", "chunk_id", "segment_id", "doc_id", "document_id", "documentId", "_id",
