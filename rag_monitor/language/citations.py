@@ -133,23 +133,24 @@ def _may_cite(text: str) -> bool:
     )
 
 
+_TO_SPOKEN: Final = "(?:-|–|~|～|至|到)"
+"""Without spaces: those part two numbers that belong to different things."""
+_NTH: Final = rf"第{_NUMBER}(?:{_AND}第?{_NUMBER})*[个段条份篇]?(?:{_ZH_WORDS})"
 _ZH_SPOKEN: Final = (
-    rf"(?:(?:{_ZH_LEAD})?(?:第(?P<nth>{_NUMBER})[个段条份篇]?(?:{_ZH_WORDS})"
+    rf"(?:(?:{_ZH_LEAD})?(?:(?P<nth>{_NTH})"
     rf"|(?:{_ZH_WORDS})\s?(?P<zh>(?:\d{{1,2}}(?!\d)|{_HAN_NUMERAL}{_AFTER_HAN})"
-    rf"(?:{_AND}(?:{_ZH_WORDS})?\s?\d{{1,2}}(?!\d))*))"
+    rf"(?:(?:{_AND}(?:{_ZH_WORDS})?\s?|{_TO_SPOKEN})\d{{1,2}}(?!\d))*))"
     r"(?!\s?[份个项页条套张次篇件种类万亿千百年月号天元块公章节期版%℃]|[\da-zA-Z]|[.．]\d))"
 )
 """Not what is counted: 资料3份, 文档5页."""
 _EN_SPOKEN: Final = (
     rf"(?P<lead>\b(?:{_EN_LEAD}|and|of|to)\s+)?(?:\bthe\s+)?"
     rf"\b(?P<word>{_EN_WORDS})\s?#?\s?(?P<en>\d{{1,2}}(?![\d.,]\d|\d|\s?%)"
-    rf"(?:{_AND}(?:{_EN_WORDS})?\s?#?\d{{1,2}}(?![\d.,]\d|\d|\s?%))*)"
+    rf"(?:(?:{_AND}(?:{_EN_WORDS})?\s?#?|{_TO_SPOKEN})\d{{1,2}}(?![\d.,]\d|\d|\s?%))*)"
 )
 _SPOKEN: Final = re.compile(rf"{_ZH_SPOKEN}|{_EN_SPOKEN}", re.IGNORECASE)
 _SHORT_NUMBER: Final = re.compile(r"(?<!\d)\d{1,2}(?!\d)")
-_HAN_NUMBERED: Final = re.compile(
-    rf"(?:{_ZH_WORDS}){_HAN_NUMERAL}|第{_NUMBER}[个段条份篇]?(?:{_ZH_WORDS})"
-)
+_HAN_NUMBERED: Final = re.compile(rf"(?:{_ZH_WORDS}){_HAN_NUMERAL}|{_NTH}")
 _STEMS: Final = ("passage", "context", "document", "doc ", "docs ", "doc. ", "source", "ref ",
                  "refs ", "ref. ", "reference", "citation", "cite ", "chunk", "excerpt", "snippet",
                  "footnote")  # fmt: skip
@@ -429,8 +430,16 @@ def _spoken(text: str, marks: Sequence[Mark]) -> Iterator[Mark]:
         if word and not match["lead"] and word not in _NOUNS and word[0].islower():
             continue
         listed = match["nth"] or match["zh"] or match["en"]
-        numbers = re.findall(rf"\d+|{_HAN_NUMERAL}", listed)
-        yield Mark(start, end, tuple(map(_numbered, numbers)), spoken=True)
+        yield Mark(start, end, tuple(_spoken_numbers(listed)), spoken=True)
+
+
+def _spoken_numbers(listed: str) -> Iterator[Label]:
+    """Of a list in words, with ranges."""
+    for part in _SPLIT.split(listed):
+        if re.search(r"\d", part):
+            yield from _numbers(part)
+        else:
+            yield from map(_numbered, re.findall(_HAN_NUMERAL, part))
 
 
 _SOURCE_PHRASE: Final = re.compile(

@@ -304,7 +304,7 @@ def _answer(live: LiveTrace) -> object:
     for step in reversed(live.steps):
         if isinstance(step, GenerationStep) and step.text is not None:
             return answer_of(step.text)
-    return "" if live.streamed else None
+    return "" if live.streamed and not live.unread else None
 
 
 def _yielded(live: LiveTrace, parts: Sequence[str]) -> str | None:

@@ -13,6 +13,7 @@ from rag_monitor.sdk.peek import (
     field,
     fields_of,
     first,
+    holds_fields,
     items_of,
     text_of,
     type_name,
@@ -48,7 +49,7 @@ _OF_CLIENTS: Final = frozenset(
 _TELLING: Final = frozenset({*TYPE_KEYS, *ROLE_KEYS, *_OF_CLIENTS})
 """Fields that tell what a piece is."""
 _MOST_NAME: Final = 100
-_NAME: Final = re.compile(r"[a-z]+(?:[_.-][a-z]+)*")
+_NAME: Final = re.compile(r"[A-Za-z]+(?:[_.-][A-Za-z]+)*")
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
 _MODES: Final = frozenset({"values", "updates", "messages", "custom", "tasks", "debug"})
 """How LangGraph says what a piece is when it sends several kinds."""
@@ -137,8 +138,13 @@ def _in_tuple(chunk: Any, *, begun: bool, depth: int) -> Piece:
     if mode is not None and _NAME.fullmatch(mode):
         if is_beside(mode, begun=True):
             return _SILENT
-        if mode in _FIELDS:
+        if mode.lower() in _FIELDS:
             return read_piece(items[1], begun=begun, depth=depth + 1)
+        said = _NOTHING
+        if holds_fields(items[1]):  # a node of a graph, and what it changed
+            said = read_piece(items[1], begun=begun, depth=depth)
+        if said[0] is not None:
+            return said
     for item in items:
         piece = read_piece(item, begun=begun, depth=depth + 1)
         if piece[0] is not None:

@@ -185,6 +185,11 @@ def field_text(value: object, keys: Sequence[str]) -> str | None:
     return None
 
 
+def _is_conversation(value: Any) -> bool:
+    """Whether a list holds a question, too, and so is no list of parts."""
+    return any(map(is_asking, list.__getitem__(value, slice(0, _MOST_PARTS))))
+
+
 def choice_text(choice: object) -> str:
     """Empty where it says only the role, why it ends, or what it thinks."""
     message = first(choice, ("delta", "message"))
@@ -250,7 +255,7 @@ def _tells_how_it_went(result: object) -> bool:
 
 def _answer_under(key: str, value: Any, depth: int) -> str | None:
     if issubclass(type(value), list):
-        if key == "messages":
+        if key == "messages" or _is_conversation(value):
             return last_message(value)
         if key in ("replies", "answers", "results"):
             return answer_of(first_item(value), depth + 1)

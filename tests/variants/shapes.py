@@ -332,6 +332,10 @@ def pieces() -> dict[str, list[Any]]:
             (first, {"node": "answer"}),
             (second, {"node": "answer"}),
         ],
+        "the kind in capitals before the text": [("TOKEN", first), ("TOKEN", second)],
+        "the name of a node before what it changed": [
+            ("answer", {"messages": [Made(type="ai", content=first + second, tool_calls=[])]}),
+        ],
         "refusal deltas as dicts": [
             {"choices": [{"index": 0, "delta": {"content": None, "refusal": first}}]},
             {"choices": [{"index": 0, "delta": {"content": None, "refusal": second}}]},
@@ -380,6 +384,14 @@ def results() -> dict[str, Any]:
             type="message",
             content=[Made(type="thinking", thinking="想"), Made(type="text", text=said)],
         ),
+        "pipeline with the whole conversation": [
+            {
+                "generated_text": [
+                    {"role": "user", "content": "保修多久？"},
+                    {"role": "assistant", "content": said},
+                ]
+            }
+        ],
         "choices in another order": {
             "choices": [
                 {"index": 1, "message": {"role": "assistant", "content": "乙"}},
