@@ -44,10 +44,11 @@ class Mark(NamedTuple):
         return all(label.sure for label in self.labels)
 
 
-_EN_WORDS: Final = (
-    r"passages?|contexts?|documents?|docs?|sources?|refs?|references?|citations?|cit[ea]|chunks?"
-    r"|excerpts?|snippets?|footnotes?"
-)
+_SINGULAR: Final = (
+    "passage", "context", "document", "doc", "source", "ref", "reference", "citation", "cite",
+    "cita", "chunk", "excerpt", "snippet", "footnote",
+)  # fmt: skip
+_EN_WORDS: Final = "|".join(f"{word}s?" for word in _SINGULAR)
 _ZH_WORDS: Final = (
     "检索结果|搜索结果|参考资料|参考文献|参考来源|参考文档|参考片段|参考内容|资料来源|信息来源|来源|资料|片段|段落"
     "|文档|文献|引用|出处|上下文|材料|脚注|参考"
@@ -151,11 +152,6 @@ _EN_SPOKEN: Final = (
 _SPOKEN: Final = re.compile(rf"{_ZH_SPOKEN}|{_EN_SPOKEN}", re.IGNORECASE)
 _SHORT_NUMBER: Final = re.compile(r"(?<!\d)\d{1,2}(?!\d)")
 _HAN_NUMBERED: Final = re.compile(rf"(?:{_ZH_WORDS}){_HAN_NUMERAL}|{_NTH}")
-_STEMS: Final = ("passage", "context", "document", "doc ", "docs ", "doc. ", "source", "ref ",
-                 "refs ", "ref. ", "reference", "citation", "cite ", "chunk", "excerpt", "snippet",
-                 "footnote")  # fmt: skip
-_SINGULAR: Final = ("passage", "context", "document", "doc", "source", "ref", "reference",
-                    "citation", "cite", "chunk", "excerpt", "snippet", "footnote")  # fmt: skip
 _BEFORE_NUMBER: Final = (*_SINGULAR, *(f"{word}s" for word in _SINGULAR), *_ZH_WORDS.split("|"))
 _LONGEST_BEFORE: Final = 14
 """Characters of such a word, a space and a sign."""
@@ -166,7 +162,7 @@ def _may_speak(text: str) -> bool:
     if has_han(text):
         if _HAN_NUMBERED.search(text) is not None:
             return True
-    elif not holds_any(text.lower(), _STEMS):
+    elif not holds_any(text.lower(), _SINGULAR):
         return False
     for number in _SHORT_NUMBER.finditer(text):
         place = number.start()
