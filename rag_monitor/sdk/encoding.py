@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 from rag_monitor import semconv
 from rag_monitor.domain.record import reference_contexts
@@ -96,7 +96,6 @@ class Encoder:
 
     def _describe(self, live: LiveTrace, budget: int) -> EncodedTrace:
         options = self._options
-        live.steps = sorted(live.steps, key=_started)
         clean = Sanitiser(
             self._redactor,
             content=options.capture_content,
@@ -151,14 +150,13 @@ class Encoder:
         """
         pieces: list[str] = []
         arrays = encoded.documents
-        for step in live.steps:
-            if isinstance(step, RetrievalStep):
-                array = None
-                if step.taken is not None:
-                    array = self._documents(step.taken, clean, step.knowledge_base)
-                    arrays[id(step)] = array
-                pieces.append("," if pieces else ',"retrievals":[')
-                pieces += _retrieval(step, array, clean)
+        for step in _retrievals(live):
+            array = None
+            if step.taken is not None:
+                array = self._documents(step.taken, clean, step.knowledge_base)
+                arrays[id(step)] = array
+            pieces.append("," if pieces else ',"retrievals":[')
+            pieces += _retrieval(step, array, clean)
         if pieces:
             pieces.append("]")
         contexts = self._contexts(live, arrays, clean)
@@ -170,7 +168,7 @@ class Encoder:
         """What reached the model: as said, else the last reranked retrieval, else all of them."""
         if live.contexts_reported:
             return self._documents(live.contexts, clean, None)
-        steps = [step for step in live.steps if isinstance(step, RetrievalStep)]
+        steps = _retrievals(live)
         with_documents = [number for number, step in enumerate(steps) if id(step) in arrays]
         if not with_documents:
             return None
@@ -242,17 +240,16 @@ def timings(live: LiveTrace) -> dict[str, Json]:
     return out
 
 
-def _started(step: Any) -> int:
-    """When a step began: those that run side by side end in any order."""
-    started: int = step.started
-    return started
+def _retrievals(live: LiveTrace) -> list[RetrievalStep]:
+    """The retrievals by their beginnings: those that run side by side end in any order."""
+    steps = (step for step in live.steps if isinstance(step, RetrievalStep))
+    return sorted(steps, key=lambda step: step.started)
 
 
 def _retrieval_times(live: LiveTrace) -> Iterator[tuple[int, int]]:
     """Start and end of each retrieval; knowledge bases are often asked all at once."""
-    for step in live.steps:
-        if isinstance(step, RetrievalStep):
-            yield step.started, step.ended
+    for step in _retrievals(live):
+        yield step.started, step.ended
 
 
 def _size(text: str) -> int:
