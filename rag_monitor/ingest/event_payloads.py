@@ -11,8 +11,8 @@ import binascii
 import json
 import re
 from base64 import b64decode
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qs
 from xml.sax.saxutils import unescape
 
@@ -24,6 +24,7 @@ _QUERIES: Final = ("queryStringParameters", "queryParameters", "queryString")
 _OF_EVENTS: Final = frozenset({"specversion", "specVersion"})
 """Of CloudEvents and DingTalk's stream, whose data may be JSON in a text."""
 _OF_A_BOT: Final = ("message_type", "msg_type", "msgtype")
+_BOT_TEXTS: Final = ("text", "content", "richText", "body")
 _GRAPHQL: Final = re.compile(r"\s*(?:(?:query|mutation|subscription)\b[^{]*)?\{")
 _MENTION: Final = re.compile(r"@_(?:user_\d+|all)\s*|<at\b[^>]*>[^<]*</at>\s*")
 """How Feishu writes who is meant."""
@@ -86,9 +87,10 @@ def _opened(value: Mapping[str, Any]) -> tuple[object] | None:
         return (value["variables"],) if _GRAPHQL.match(written) else None
     if not _OF_EVENTS.isdisjoint(value) and "data" in value:
         return (structured(value["data"]),)
-    records = value.get("Records")
-    if isinstance(records, list) and records and isinstance(records[0], Mapping):
-        return (_of_record(records[0]) if len(records) == 1 else None,)
+    deliveries = [delivery for delivery in _DELIVERIES if delivery.made(value)]
+    if deliveries:
+        carried = (delivery.contents(value) for delivery in deliveries)
+        return (next((contents for contents in carried if contents is not None), None),)
     event = value.get("event")
     if isinstance(event, Mapping) and ("header" in value or value.get("type") == "event_callback"):
         message = event.get("message")
@@ -106,12 +108,6 @@ def _of_http(value: Mapping[str, Any]) -> object:
     return _form(plain) if isinstance(plain, str) else plain
 
 
-def _of_record(record: Mapping[str, Any]) -> object:
-    notice = record.get("Sns")
-    message = notice.get("Message") if isinstance(notice, Mapping) else record.get("body")
-    return structured(message)
-
-
 def _is_bot_message(value: Mapping[str, Any]) -> bool:
     return any(isinstance(value.get(name), str) for name in _OF_A_BOT)
 
@@ -121,7 +117,7 @@ def _of_a_bot(message: Mapping[str, Any]) -> object:
     for name in ("text_without_at_bot", "text", "content"):
         held = structured(message.get(name))
         if isinstance(held, Mapping):
-            held = held.get("text", held.get("content", held.get("richText")))
+            held = next((held[part] for part in _BOT_TEXTS if part in held), None)
         if isinstance(held, list):
             lines = [_line(item if isinstance(item, list) else [item]) for item in held]
             held = "\n".join(line for line in lines if line)
@@ -231,3 +227,61 @@ def _parsed(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return None
+
+
+class _Delivery(NamedTuple):
+    """How a queue or a platform's webhook delivers messages, perhaps several in one event."""
+
+    marks: tuple[str, ...]
+    """What each such event has, and hardly anything else."""
+    path: str
+    """Where its message stands; `*` is the only member."""
+    read: Callable[[Any], object]
+    """What is in it."""
+
+    def made(self, event: Mapping[str, Any]) -> bool:
+        """Whether the event is one of these."""
+        return all(_at(event, mark, alone=False) is not None for mark in self.marks)
+
+    def contents(self, event: Mapping[str, Any]) -> object:
+        """What the only message carries; None: there are several, or it has no text."""
+        message = _at(event, self.path, alone=True)
+        return None if message is None else self.read(message)
+
+
+def _at(holder: object, path: str, *, alone: bool) -> object:
+    """What stands there; of a list the first item, which may have to be the only one."""
+    for name in path.split("."):
+        if not isinstance(holder, Mapping):
+            return None
+        names = list(holder) if name == "*" else [name]
+        holder = holder.get(names[0]) if len(names) == 1 else None
+        if isinstance(holder, list):
+            holder = holder[0] if holder and not (alone and len(holder) > 1) else None
+    return holder
+
+
+def _of_platform(message: object) -> object:
+    return _of_a_bot(message) if isinstance(message, Mapping) else None
+
+
+def _of_queue(written: object) -> object:
+    """The body of a queue's message, which most queues write in base64."""
+    if not isinstance(written, str):
+        return structured(written)
+    decoded = _decoded(written)
+    return structured(written if decoded is None else decoded)
+
+
+_DELIVERIES: Final = (
+    _Delivery(("Records.body",), "Records.body", structured),
+    _Delivery(("Records.Sns",), "Records.Sns.Message", structured),
+    _Delivery(("Records.kinesis",), "Records.kinesis.data", _of_queue),
+    _Delivery(("eventSource", "records"), "records.*.value", _of_queue),
+    _Delivery(("eventSource", "rmqMessagesByQueue"), "rmqMessagesByQueue.*.data", _of_queue),
+    _Delivery(("subscription", "message.messageId"), "message.data", _of_queue),
+    _Delivery(("object", "entry.changes"), "entry.changes.value.messages", _of_platform),
+    _Delivery(("object", "entry.messaging"), "entry.messaging.message", _of_platform),
+    _Delivery(("destination", "events.source"), "events.message", _of_platform),
+)
+"""Of Amazon's queues with Kafka and RabbitMQ, Google's Pub/Sub, WhatsApp, Messenger, LINE."""

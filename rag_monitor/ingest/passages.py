@@ -54,6 +54,7 @@ _TEXTS: Final = (
     "slice", "chunk_text", "chunk_content", "content_with_weight", "long_text", "documentExcerpt",
     "extractive_segments", "extractiveSegments", "extractive_answers", "extractiveAnswers",
     "snippet", "snippets", "paragraph", "memory", "fact", "answer", "data", "output",
+    "内容", "正文", "文本",
 )  # fmt: skip
 _PART_TEXTS: Final = ("text", "Text", "content", "snippet")
 """What holds the text of a part of a text."""
@@ -68,7 +69,7 @@ _NODE: Final = "_node_content"
 _PASSAGE_IDS: Final = ("chunk_id", "segment_id", "node_id", "doc_id", "document_id", "documentId")
 """What names a passage before what names the document that it is a part of."""
 _IDS: Final = ("id", "id_", "_id", "uuid", "point_id", "objectID", "pk", *_PASSAGE_IDS, "key",
-               "file_id")  # fmt: skip
+               "file_id", "编号", "文档编号")  # fmt: skip
 _METADATA_IDS: Final = (*_PASSAGE_IDS, "_id")
 _SCORES: Final = (
     "score", "relevance_score", "relevanceScore", "similarity", "similarity_score", "_score",

@@ -49,7 +49,12 @@ _SIDE_TASK: Final = re.compile(
     r"|\bsummari[sz]e\b.{0,40}\b(?:conversation|chat|history|dialog)"
     r"|standalone question|search quer(?:y|ies)|follow[- ]?up (?:question|input)|\bmoderat"
     r"|jailbreak|prompt injection"
-    r"|\b(?:grade|rate|score|judge)\b.{0,60}\b(?:answer|relevan|document|response)",
+    r"|\b(?:grade|rate|score|judge)\b.{0,60}\b(?:answer|relevan|document|response)"
+    r"|(?:(?:^|[.:!?]\s+|\n\s*)(?:is|are|does|do)|\b(?:check|verify|assess|determine|decide|evaluate"
+    r"|whether)(?: (?:if|whether|that))?) (?:the|this|an?|each)\b.{0,20}"
+    r"\b(?:answer|generation|response|claim|document|passage|context|chunk)s?\b.{0,60}"
+    r"\b(?:grounded|supported|faithful|hallucinat|factual|consistent|relevan|address)"
+    r"|\bextract\b.{0,40}\b(?:part|passage|sentence|section|snippet)s?\b",
     re.IGNORECASE | re.DOTALL,
 )
 _CHINESE_SIDE_TASK: Final = re.compile(
@@ -62,6 +67,8 @@ _CHINESE_SIDE_TASK: Final = re.compile(
     r"|(?:判断|识别|确定|选择|选出)[^。；\n]{0,16}(?:类别|类型|哪一?类|安全|合规|是否需要|知识库|工具)"
     r"|(?:提取|抽取|生成|列出)[^。；\n回答]{0,12}(?:关键词|关键字|检索词|搜索词|查询词|标签)"
     r"|(?:问题|查询)[^。；\n回答]{0,4}翻译|翻译[^。；\n回答]{0,6}(?:问题|查询)"
+    r"|(?:判断|检查|核查|核对|评估|验证|审查)[^。；\n]{0,16}(?:回答|答案|回复)[^。；\n]{0,16}(?:是否|有没有|有无)"
+    r"|(?:提取|抽取|摘录|保留)[^。；\n回答]{0,16}相关的?(?:部分|片段|句子|段落|内容)"
     r"|(?:推荐|建议)[^。；\n回答]{0,8}问题|(?:可能|会|想)(?:继续|接着)[^。；\n]{0,4}问"
 )
 """In the beginning of what a model is told to do; the latter in simplified characters."""

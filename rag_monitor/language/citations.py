@@ -44,10 +44,11 @@ class Mark(NamedTuple):
         return all(label.sure for label in self.labels)
 
 
-_EN_WORDS: Final = (
-    r"passages?|contexts?|documents?|docs?|sources?|refs?|references?|citations?|cit[ea]|chunks?"
-    r"|excerpts?|snippets?|footnotes?"
-)
+_SINGULAR: Final = (
+    "passage", "context", "document", "doc", "source", "ref", "reference", "citation", "cite",
+    "cita", "chunk", "excerpt", "snippet", "footnote",
+)  # fmt: skip
+_EN_WORDS: Final = "|".join(f"{word}s?" for word in _SINGULAR)
 _ZH_WORDS: Final = (
     "检索结果|搜索结果|参考资料|参考文献|参考来源|参考文档|参考片段|参考内容|资料来源|信息来源|来源|资料|片段|段落"
     "|文档|文献|引用|出处|上下文|材料|脚注|参考"
@@ -133,28 +134,24 @@ def _may_cite(text: str) -> bool:
     )
 
 
+_TO_SPOKEN: Final = "(?:-|–|~|～|至|到)"
+"""Without spaces: those part two numbers that belong to different things."""
+_NTH: Final = rf"第{_NUMBER}(?:{_AND}第?{_NUMBER})*[个段条份篇]?(?:{_ZH_WORDS})"
 _ZH_SPOKEN: Final = (
-    rf"(?:(?:{_ZH_LEAD})?(?:第(?P<nth>{_NUMBER})[个段条份篇]?(?:{_ZH_WORDS})"
+    rf"(?:(?:{_ZH_LEAD})?(?:(?P<nth>{_NTH})"
     rf"|(?:{_ZH_WORDS})\s?(?P<zh>(?:\d{{1,2}}(?!\d)|{_HAN_NUMERAL}{_AFTER_HAN})"
-    rf"(?:{_AND}(?:{_ZH_WORDS})?\s?\d{{1,2}}(?!\d))*))"
+    rf"(?:(?:{_AND}(?:{_ZH_WORDS})?\s?|{_TO_SPOKEN})\d{{1,2}}(?!\d))*))"
     r"(?!\s?[份个项页条套张次篇件种类万亿千百年月号天元块公章节期版%℃]|[\da-zA-Z]|[.．]\d))"
 )
 """Not what is counted: 资料3份, 文档5页."""
 _EN_SPOKEN: Final = (
     rf"(?P<lead>\b(?:{_EN_LEAD}|and|of|to)\s+)?(?:\bthe\s+)?"
     rf"\b(?P<word>{_EN_WORDS})\s?#?\s?(?P<en>\d{{1,2}}(?![\d.,]\d|\d|\s?%)"
-    rf"(?:{_AND}(?:{_EN_WORDS})?\s?#?\d{{1,2}}(?![\d.,]\d|\d|\s?%))*)"
+    rf"(?:(?:{_AND}(?:{_EN_WORDS})?\s?#?|{_TO_SPOKEN})\d{{1,2}}(?![\d.,]\d|\d|\s?%))*)"
 )
 _SPOKEN: Final = re.compile(rf"{_ZH_SPOKEN}|{_EN_SPOKEN}", re.IGNORECASE)
 _SHORT_NUMBER: Final = re.compile(r"(?<!\d)\d{1,2}(?!\d)")
-_HAN_NUMBERED: Final = re.compile(
-    rf"(?:{_ZH_WORDS}){_HAN_NUMERAL}|第{_NUMBER}[个段条份篇]?(?:{_ZH_WORDS})"
-)
-_STEMS: Final = ("passage", "context", "document", "doc ", "docs ", "doc. ", "source", "ref ",
-                 "refs ", "ref. ", "reference", "citation", "cite ", "chunk", "excerpt", "snippet",
-                 "footnote")  # fmt: skip
-_SINGULAR: Final = ("passage", "context", "document", "doc", "source", "ref", "reference",
-                    "citation", "cite", "chunk", "excerpt", "snippet", "footnote")  # fmt: skip
+_HAN_NUMBERED: Final = re.compile(rf"(?:{_ZH_WORDS}){_HAN_NUMERAL}|{_NTH}")
 _BEFORE_NUMBER: Final = (*_SINGULAR, *(f"{word}s" for word in _SINGULAR), *_ZH_WORDS.split("|"))
 _LONGEST_BEFORE: Final = 14
 """Characters of such a word, a space and a sign."""
@@ -165,7 +162,7 @@ def _may_speak(text: str) -> bool:
     if has_han(text):
         if _HAN_NUMBERED.search(text) is not None:
             return True
-    elif not holds_any(text.lower(), _STEMS):
+    elif not holds_any(text.lower(), _SINGULAR):
         return False
     for number in _SHORT_NUMBER.finditer(text):
         place = number.start()
@@ -429,8 +426,16 @@ def _spoken(text: str, marks: Sequence[Mark]) -> Iterator[Mark]:
         if word and not match["lead"] and word not in _NOUNS and word[0].islower():
             continue
         listed = match["nth"] or match["zh"] or match["en"]
-        numbers = re.findall(rf"\d+|{_HAN_NUMERAL}", listed)
-        yield Mark(start, end, tuple(map(_numbered, numbers)), spoken=True)
+        yield Mark(start, end, tuple(_spoken_numbers(listed)), spoken=True)
+
+
+def _spoken_numbers(listed: str) -> Iterator[Label]:
+    """Of a list in words, with ranges."""
+    for part in _SPLIT.split(listed):
+        if re.search(r"\d", part):
+            yield from _numbers(part)
+        else:
+            yield from map(_numbered, re.findall(_HAN_NUMERAL, part))
 
 
 _SOURCE_PHRASE: Final = re.compile(

@@ -59,6 +59,7 @@ COLUMN_NAMES: Mapping[str, str] = {
     "source_documents": "contexts",
     "source_nodes": "contexts",
     "search_results": "contexts",
+    "retriever_resources": "contexts",
     "context": "contexts",
     "documents": "contexts",
     "docs": "contexts",

@@ -9,16 +9,22 @@ from typing import Any, Final
 
 from rag_monitor.ingest.content import answer_in, question_in
 from rag_monitor.ingest.trace_encoding import FIELDS
+from rag_monitor.ingest.values import structured
 from rag_monitor.offline.cells import STRUCTURED, UnreadableField, read_cell, read_string
 from rag_monitor.offline.columns import CONTEXT_IDS, rename
 from rag_monitor.offline.exported import gathered
 from rag_monitor.offline.foreign_scores import gather
 from rag_monitor.offline.passages import listed_ids, read_passages, with_ids
 
-_NESTED: Final[Mapping[str, Callable[[object], str | None]]] = {
-    "question": partial(question_in, lone=True), "answer": answer_in, "reference": answer_in,
+_Find = Callable[[object], str | None]
+_IN_TEXTS: Final[Mapping[str, _Find]] = {
+    "question": question_in, "answer": answer_in, "reference": answer_in,
 }  # fmt: skip
-"""Fields that may hold objects, and how their text is found in one."""
+"""Fields that may hold objects, and how their text is found in one that is written as a text."""
+_NESTED: Final[Mapping[str, _Find]] = {**_IN_TEXTS, "question": partial(question_in, lone=True)}
+"""The same of one that is no text."""
+_WRAPPERS: Final = frozenset({"input", "inputs", "output", "outputs"})
+"""Columns of whole inputs and outputs, which exports write as JSON in a text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +46,12 @@ def shaped(raw: Mapping[str, Any], names: Mapping[str, str], *, cells: bool = Fa
         names: See `columns.names_with`.
         cells: Texts are those of a table's cells, where text stands for everything.
     """
-    fields = _unnested(rename(raw, names), names)
+    opened = {
+        name: inner
+        for name, value in raw.items()
+        if name in _WRAPPERS and (inner := _object_in(value)) is not None
+    }
+    fields = _unnested(rename(raw, names), rename(opened, names), names)
     read = read_cell if cells else _read
     try:
         fields = {
@@ -55,10 +66,22 @@ def shaped(raw: Mapping[str, Any], names: Mapping[str, str], *, cells: bool = Fa
     return Shaped(gather(gathered(fields)), tuple(unread))
 
 
-def _unnested(fields: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """The row with what objects in it hold: `{"inputs": {"question": …}, "outputs": {…}}`."""
-    for name, find in _NESTED.items():
-        inner = fields.get(name)
+def _object_in(value: Any) -> Mapping[str, Any] | None:
+    """The object that a text is the JSON of; None: the value is no such text."""
+    inner = structured(value) if isinstance(value, str) else None
+    return inner if isinstance(inner, Mapping) else None
+
+
+def _unnested(
+    fields: dict[str, Any], opened: Mapping[str, Any], names: Mapping[str, str]
+) -> dict[str, Any]:
+    """The row with what objects in it hold: `{"inputs": {"question": …}, "outputs": {…}}`.
+
+    An object in a text counts where it holds what is looked for; else the text is what was said.
+    """
+    for name in _NESTED:
+        inner = opened.get(name, fields.get(name))
+        find = (_IN_TEXTS if name in opened else _NESTED)[name]
         if not isinstance(inner, Mapping):
             continue
         found = find(inner)

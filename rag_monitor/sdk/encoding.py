@@ -151,14 +151,13 @@ class Encoder:
         """
         pieces: list[str] = []
         arrays = encoded.documents
-        for step in live.steps:
-            if isinstance(step, RetrievalStep):
-                array = None
-                if step.taken is not None:
-                    array = self._documents(step.taken, clean, step.knowledge_base)
-                    arrays[id(step)] = array
-                pieces.append("," if pieces else ',"retrievals":[')
-                pieces += _retrieval(step, array, clean)
+        for step in _retrievals(live):
+            array = None
+            if step.taken is not None:
+                array = self._documents(step.taken, clean, step.knowledge_base)
+                arrays[id(step)] = array
+            pieces.append("," if pieces else ',"retrievals":[')
+            pieces += _retrieval(step, array, clean)
         if pieces:
             pieces.append("]")
         contexts = self._contexts(live, arrays, clean)
@@ -170,7 +169,7 @@ class Encoder:
         """What reached the model: as said, else the last reranked retrieval, else all of them."""
         if live.contexts_reported:
             return self._documents(live.contexts, clean, None)
-        steps = [step for step in live.steps if isinstance(step, RetrievalStep)]
+        steps = _retrievals(live)
         with_documents = [number for number, step in enumerate(steps) if id(step) in arrays]
         if not with_documents:
             return None
@@ -242,11 +241,16 @@ def timings(live: LiveTrace) -> dict[str, Json]:
     return out
 
 
+def _retrievals(live: LiveTrace) -> list[RetrievalStep]:
+    """The retrievals by their beginnings: those that run side by side end in any order."""
+    steps = (step for step in live.steps if isinstance(step, RetrievalStep))
+    return sorted(steps, key=lambda step: step.started)
+
+
 def _retrieval_times(live: LiveTrace) -> Iterator[tuple[int, int]]:
     """Start and end of each retrieval; knowledge bases are often asked all at once."""
-    for step in live.steps:
-        if isinstance(step, RetrievalStep):
-            yield step.started, step.ended
+    for step in _retrievals(live):
+        yield step.started, step.ended
 
 
 def _size(text: str) -> int:
@@ -298,7 +302,7 @@ def _answer(live: LiveTrace) -> object:
     for step in reversed(live.steps):
         if isinstance(step, GenerationStep) and step.text is not None:
             return answer_of(step.text)
-    return "" if live.streamed else None
+    return "" if live.streamed and not live.unread else None
 
 
 def _yielded(live: LiveTrace, parts: Sequence[str]) -> str | None:

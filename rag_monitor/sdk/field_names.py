@@ -40,9 +40,9 @@ _LABELS: Final = frozenset(
         "date", "time", "timestamp", "code", "status", "context", "contexts", "history",
         "document", "documents", "passages", "answer", "reference", "system", "instruction",
         "instructions", "persona", "template", "config",
-        "用户", "令牌", "密码", "密钥", "租户", "会话", "编号", "姓名", "邮箱", "电话", "手机",
-        "语言", "模型", "地区", "部门", "角色", "上下文", "历史", "参考", "答案", "模板", "系统",
-        "知识库",
+        "用户", "用户名", "令牌", "密码", "密钥", "租户", "会话", "编号", "姓名", "邮箱", "电话",
+        "手机", "语言", "模型", "地区", "部门", "角色", "上下文", "历史", "参考", "答案", "模板",
+        "系统", "知识库",
     }
 )  # fmt: skip
 """Last words in the names of arguments that are no question, whatever they hold."""
@@ -55,6 +55,9 @@ _ELSEWHERE: Final = frozenset(
     }
 )  # fmt: skip
 """Words before `prompt`, `message` or `text` that say it is not the user's."""
+_CHINESE_NAMES: Final = tuple(name for name in QUESTION_NAMES if not name.isascii())
+_CHINESE_ELSEWHERE: Final = ("系统", "模板", "默认", "上一", "历史", "错误", "日志", "回复", "输出")
+"""The same in Chinese, where names have no spaces."""
 _OF_TYPE: Final = frozenset({"str", "string", "txt", "text", "value", "raw"})
 """Last words that say only what kind of value it is, as in `query_str`."""
 _WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[^\W\da-zA-Z_]+")
@@ -80,7 +83,16 @@ def rank_of(name: str) -> float | None:
     if not words or not _ELSEWHERE.isdisjoint(words):
         return None
     rank = RANKS.get("_".join(words), RANKS.get(words[-1]))
+    if rank is None and not words[-1].isascii():
+        rank = _rank_in_chinese(words[-1])
     return None if rank is None else rank + _DERIVED
+
+
+def _rank_in_chinese(word: str) -> float | None:
+    """The rank of the name that a Chinese one ends with, such as 用户的问题."""
+    if word.startswith(_CHINESE_ELSEWHERE):
+        return None
+    return next((RANKS[name] for name in _CHINESE_NAMES if word.endswith(name)), None)
 
 
 def may_ask(name: str) -> bool:
@@ -109,7 +121,7 @@ PAIR_KEYS: Final = (("content", "answer"), ("question", "answer"), ("q", "a"))
 METADATA_KEYS: Final = ("metadata", "meta", "Metadata")
 ID_KEYS: Final = (
     "id", "_id", "id_", "doc_id", "document_id", "chunk_id", "node_id", "uuid", "pk", "key",
-    "docid", "file_id", "objectID", "documentId", "Id",
+    "docid", "file_id", "objectID", "documentId", "Id", "编号", "文档编号",
 )  # fmt: skip
 METADATA_ID_KEYS: Final = (
     "id", "id_", "chunk_id", "segment_id", "doc_id", "document_id", "documentId", "_id",

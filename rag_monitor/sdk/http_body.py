@@ -2,7 +2,7 @@
 
 Runs on the sender's thread, on bytes the middleware kept. Bytes in no character set that is
 declared or marked are no text: unknown is better than other characters in the place of those that
-somebody wrote.
+somebody wrote. A few damaged bytes in a text become U+FFFD each, and the log says so.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from rag_monitor.sdk.event_stream import (
     parse,
     where_text_begins,
 )
+from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.question import Ranked, question_in, ranked_in
 from rag_monitor.sdk.sealed import in_message, opened_of
 from rag_monitor.sdk.text import CODED_LINE, answer_of
@@ -41,6 +42,9 @@ _WIDER: Final = {
     "utf-16": "utf-16-le", "utf-32": "utf-32-le",
 }  # fmt: skip
 """What browsers read under the name, which senders rely on; a mark of the order goes before."""
+_BYTES_PER_DAMAGE: Final = 10
+"""How many bytes a text has at least for each that is damaged."""
+_REPLACEMENT: Final = "\ufffd"
 
 
 def charset_of(content_type: str) -> str:
@@ -58,18 +62,46 @@ def text_in(data: bytes, declared: str = "") -> tuple[str, str] | None:
     """
     likely = json.detect_encoding(data)
     codec = _codec_of(declared)
-    if codec is None or data.startswith(_MARKS):
-        names: tuple[str, ...] = (likely,)
-    elif codec == _ANY:  # whatever it is, it can be read so: servers declare it unasked
-        names = (likely, codec)
-    else:
-        names = (codec, likely)
+    if data.startswith(_MARKS):
+        codec = None
+    unasked = codec == _ANY  # servers declare it so, and whatever it is can be read in it
+    names = (likely,) if codec is None or unasked else (codec, likely)
     for name in names:
-        try:
-            return codecs.getincrementaldecoder(name)().decode(data), name
-        except UnicodeDecodeError:
-            continue
-    return None
+        text = _decoded(data, name, "strict")
+        if text is not None:
+            return text, name
+    for name in reversed(names):  # what is UTF-8 shows it, also in part
+        text = _repaired(data, name, declared=codec in (None, name))
+        if text is not None:
+            return text, name
+    text = _decoded(data, _ANY, "strict") if unasked else None
+    return None if text is None else (text, _ANY)
+
+
+def _repaired(data: bytes, name: str, *, declared: bool) -> str | None:
+    """A text of which a few bytes are damaged; None where too much of it is.
+
+    Args:
+        data: The bytes, which may end inside a character.
+        name: The encoding.
+        declared: Nothing else is declared; else other characters than ASCII's must show that it
+            is in this encoding.
+    """
+    text = _decoded(data, name, "replace")
+    damaged = 0 if text is None else text.count(_REPLACEMENT)
+    if text is None or damaged * _BYTES_PER_DAMAGE > len(data):
+        return None
+    if not declared and sum(not char.isascii() for char in text) <= 2 * damaged:
+        return None
+    GUARD.warn_once("damaged text", "a text has damaged bytes; each is kept as U+FFFD")
+    return text
+
+
+def _decoded(data: bytes, name: str, errors: str) -> str | None:
+    try:
+        return codecs.getincrementaldecoder(name)(errors).decode(data)
+    except UnicodeDecodeError:
+        return None
 
 
 def rewritten(text: str, rest: bytes, declared: str) -> str | None:

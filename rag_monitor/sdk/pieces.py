@@ -13,6 +13,7 @@ from rag_monitor.sdk.peek import (
     field,
     fields_of,
     first,
+    holds_fields,
     items_of,
     text_of,
     type_name,
@@ -27,10 +28,11 @@ from rag_monitor.sdk.text import (
     choice_text,
     content_text,
     field_text,
-    first_item,
+    first_choice,
     is_beside,
     last_message,
     message_text,
+    place_of,
 )
 
 _DELTA_KEYS: Final = ("text", "content", "content_delta", "refusal")
@@ -47,6 +49,7 @@ _OF_CLIENTS: Final = frozenset(
 _TELLING: Final = frozenset({*TYPE_KEYS, *ROLE_KEYS, *_OF_CLIENTS})
 """Fields that tell what a piece is."""
 _MOST_NAME: Final = 100
+_NAME: Final = re.compile(r"[A-Za-z]+(?:[_.-][A-Za-z]+)*")
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
 _MODES: Final = frozenset({"values", "updates", "messages", "custom", "tasks", "debug"})
 """How LangGraph says what a piece is when it sends several kinds."""
@@ -94,7 +97,7 @@ def read_piece(
     fields = attributes(chunk)
     choices = fields.get("choices")
     if choices is not None:
-        return _of_choice(first_item(choices))
+        return _of_choice(first_choice(choices))
     if not _TELLING.isdisjoint(fields):
         named = _by_name(fields, begun=begun)
         if named is not None:
@@ -103,6 +106,8 @@ def read_piece(
 
 
 def _of_choice(choice: object) -> Piece:
+    if place_of(choice):
+        return _SILENT  # the user gets the first of several
     delta = field(choice, "delta")
     if delta is not None:
         text = field(delta, "content")
@@ -120,7 +125,7 @@ def remainder(text: str, before: str) -> str:
 
 
 def _in_tuple(chunk: Any, *, begun: bool, depth: int) -> Piece:
-    """A named tuple, a piece with something beside it, or one of LangGraph's with its mode."""
+    """A named tuple, a piece with something beside it, or one behind the name of its kind."""
     names = fields_of(type(chunk))
     if names is not None:
         fields = dict(zip(names, tuple.__iter__(chunk), strict=False))
@@ -130,6 +135,16 @@ def _in_tuple(chunk: Any, *, begun: bool, depth: int) -> Piece:
     if mode in _MODES:
         text, whole = read_piece(items[1], begun=begun, depth=depth + 1)
         return ("" if mode in ("tasks", "debug") else text), whole or mode in ("values", "updates")
+    if mode is not None and _NAME.fullmatch(mode):
+        if is_beside(mode, begun=True):
+            return _SILENT
+        if mode.lower() in _FIELDS:
+            return read_piece(items[1], begun=begun, depth=depth + 1)
+        said = _NOTHING
+        if holds_fields(items[1]):  # a node of a graph, and what it changed
+            said = read_piece(items[1], begun=begun, depth=depth)
+        if said[0] is not None:
+            return said
     for item in items:
         piece = read_piece(item, begun=begun, depth=depth + 1)
         if piece[0] is not None:
@@ -173,7 +188,8 @@ def _of_a_client(get: Get) -> Piece | None:
         return snapshot, True
     candidates = get("candidates")
     if issubclass(type(candidates), list):
-        return candidate_text(candidates), False
+        another = place_of(first_choice(candidates))
+        return ("" if another else candidate_text(candidates)), False
     choices = first(get("payload"), ("choices",))
     if choices is not None:  # Spark's
         return content_text(first(choices, ("text",))) or "", False
@@ -213,6 +229,8 @@ def _under(key: str, value: Any, *, begun: bool, depth: int) -> Piece:
         return (None if key == "data" else content_text(value)), False
     if key == "delta":
         return _of_delta(value)
+    if key == "token" and field(value, "special") is True:
+        return _SILENT  # ends a text, and is none
     if key in ("content", "parts"):
         return content_text(value) or text_of(first(value, ("text",))), False
     if key == "message":

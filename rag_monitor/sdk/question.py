@@ -14,18 +14,24 @@ from rag_monitor.sdk.text import content_text
 _ENVELOPES: Final = (
     "body", "data", "payload", "request", "params", "variables", "arguments", "state", "event",
     "form", "json", "Body", "detail", "Sns", "Message", "queryStringParameters", "queryParameters",
-    "queryString", "Records", "events",
+    "queryString", "Records", "events", "kinesis", "entry", "changes", "value", "messaging",
 )  # fmt: skip
 """Fields that a question may stand below, of a list the only item."""
-_SEALING: Final = frozenset({"body", "data", "payload", "Body", "Message"})
+_BY_TOPIC: Final = ("records", "rmqMessagesByQueue")
+"""The same with lists by the names of topics or queues."""
+_SEALING: Final = frozenset({"body", "data", "payload", "value", "Body", "Message"})
 """Those that may hold JSON in a text."""
+_IN_BASE64: Final = frozenset({"data", "value"})
+"""Those of them that queues write in base64."""
+_OF_A_QUEUE: Final = ("messageId", "partitionKey", "partition", "basicProperties")
+"""Fields of a queue's message."""
 _ADDRESSES: Final = frozenset({"rawQueryString", "raw_query_string"})
 """What reads like a name of a question, and is a part of an address."""
 _OF_HTTP: Final = ("isBase64Encoded", "requestContext", "httpMethod", "rawPath", "headers")
 """Fields of a gateway's event, whose body may be any text."""
 _OF_A_BOT: Final = ("message_type", "msg_type")
 """Fields of a chat bot's message, whose content is JSON in a text."""
-_SAYS_TEXT: Final = ("content", "text", "parts", "richText")
+_SAYS_TEXT: Final = ("content", "text", "parts", "richText", "body")
 """Fields of what is itself named a question: a message, an object around a text."""
 _USER: Final = frozenset({"user", "human", "用户"})
 _OTHERS: Final = frozenset({"system", "assistant", "tool", "developer"})
@@ -116,15 +122,17 @@ def _less_surely_in(fields: Mapping[Any, Any], depth: int) -> Ranked | None:
         text = _text_under(fields, name, depth) if name not in _ADDRESSES else None
         if text:
             return rank, text
-    for name in _ENVELOPES:
+    for name in (*_ENVELOPES, *_BY_TOPIC):
         inner = fields.get(name)
         if inner is None:
             continue
         if type(inner) is str:
-            sealed = _sealed(inner, fields) if name in _SEALING else None
+            sealed = _sealed(inner, fields, name) if name in _SEALING else None
             if sealed is not None:
                 return RANKS["content"], sealed
             continue
+        if type(inner) is dict and name in _BY_TOPIC and len(inner) == 1:
+            inner = next(iter(inner.values()))
         if type(inner) is list and len(inner) == 1 and type(inner[0]) is dict:
             inner = inner[0]
         inner_question = ranked_in(inner, None, depth + 1)
@@ -133,16 +141,17 @@ def _less_surely_in(fields: Mapping[Any, Any], depth: int) -> Ranked | None:
     return None
 
 
-def _sealed(text: str, fields: Mapping[Any, Any]) -> Sealed | None:
+def _sealed(text: str, fields: Mapping[Any, Any], name: str) -> Sealed | None:
     """A text in an envelope that may have the question in it; None: it says nothing of one."""
-    if fields.get("isBase64Encoded") is True or (
-        "messageId" in fields and text[:1] not in _OPENING
-    ):
+    if fields.get("isBase64Encoded") is True:
         return SealedBase64(text)
     if text.lstrip()[:1] in _OPENING:
         return Sealed(text)
-    http = text and any(name in fields for name in _OF_HTTP)
-    return Sealed(text) if http else None
+    queued = any(field in fields for field in _OF_A_QUEUE)
+    if queued and name in _IN_BASE64:
+        return SealedBase64(text)
+    carried = queued or any(field in fields for field in _OF_HTTP)
+    return Sealed(text) if text and carried else None
 
 
 def _is_graphql(text: str, fields: Mapping[Any, Any]) -> bool:
@@ -237,4 +246,12 @@ def last_user_message(messages: Any, *, lone: bool = False) -> str | None:
             role = text_of(role)
         if role is not None and role.lower() in _USER:
             return content_text(content)
-    return text_of(listed[0]) if lone and len(listed) == 1 else None
+    return _said_in(listed[0]) if lone and len(listed) == 1 else None
+
+
+def _said_in(message: Any) -> str | None:
+    """The text of the only message of a list: as it is, or in one that says nothing of roles."""
+    if type(message) is dict and "role" not in message:
+        plain = text_of(message.get("type")) in (None, "text")
+        return question_in(first(message, _SAYS_TEXT), None, 1) if plain else None
+    return text_of(message)

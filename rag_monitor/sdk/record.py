@@ -88,6 +88,8 @@ class LiveTrace:
     explicit_question = False
     unframed = False
     """The pieces of the answer are its text, even where that looks like frames around one."""
+    unread = False
+    """A piece came that is in no known shape: without any text the answer is unknown, not empty."""
     chars = 0
     answer_chars = 0
     http_status = 0

@@ -135,13 +135,15 @@ class Scope(StreamObserver):
             live.answer_parts = ["".join(live.answer_parts)]
             text = remainder(text, live.answer_parts[0])
         if not text and (keys or text is None):
-            return event_frame(chunk)
+            frame = event_frame(chunk)
+            live.unread = live.unread or (frame is None and chunk is not None)
+            return frame
         if live.answer_parts is None:
             live.unframed = True  # a model's own words may look like frames
         elif live.piece_times is not None and text and text_of(chunk) is None:
             among_events = live.answer_parts[0].lstrip().startswith(EVENT_LINES)
-            frame = json.dumps(text)  # among others
-            return event_frame({"data": frame}) if among_events else f"{frame}\n"
+            line = json.dumps(text)  # among others
+            return event_frame({"data": line}) if among_events else f"{line}\n"
         return text
 
     def _answer(self, result: object) -> None:

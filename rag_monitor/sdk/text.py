@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-from rag_monitor.sdk.peek import every, fields_of, first, items_of, peek, text_of, type_name
+from rag_monitor.sdk.peek import every, field, fields_of, first, items_of, peek, text_of, type_name
 
 ANSWER_KEYS: Final = (
     "answer", "final_answer", "output_text", "final_output", "final_response", "output",
@@ -185,6 +185,11 @@ def field_text(value: object, keys: Sequence[str]) -> str | None:
     return None
 
 
+def _is_conversation(value: Any) -> bool:
+    """Whether a list holds a question, too, and so is no list of parts."""
+    return any(map(is_asking, list.__getitem__(value, slice(0, _MOST_PARTS))))
+
+
 def choice_text(choice: object) -> str:
     """Empty where it says only the role, why it ends, or what it thinks."""
     message = first(choice, ("delta", "message"))
@@ -196,7 +201,7 @@ def choice_text(choice: object) -> str:
 
 def candidate_text(candidates: Any) -> str:
     """The text of the first candidate of Gemini's, without its thoughts."""
-    return content_text(first(first_item(candidates), ("content",))) or ""
+    return content_text(first(first_choice(candidates), ("content",))) or ""
 
 
 def answer_of(result: object, depth: int = 0, keys: Sequence[str] = ()) -> str | None:
@@ -214,7 +219,7 @@ def answer_of(result: object, depth: int = 0, keys: Sequence[str] = ()) -> str |
         return text
     if issubclass(type(result), list):
         return _answer_in_list(result, depth)
-    choice = first_item(first(result, ("choices",)))
+    choice = first_choice(first(result, ("choices",)))
     if choice is not None:
         return choice_text(choice)
     candidates = first(result, ("candidates",))
@@ -250,7 +255,7 @@ def _tells_how_it_went(result: object) -> bool:
 
 def _answer_under(key: str, value: Any, depth: int) -> str | None:
     if issubclass(type(value), list):
-        if key == "messages":
+        if key == "messages" or _is_conversation(value):
             return last_message(value)
         if key in ("replies", "answers", "results"):
             return answer_of(first_item(value), depth + 1)
@@ -345,6 +350,21 @@ def _content_type(headers: object) -> str:
         if name is not None and value is not None and name.lower() == "content-type":
             return value
     return ""
+
+
+def first_choice(choices: Any) -> Any:
+    """The choice with the lowest index, of those without one the first; None: there is none."""
+    choice = first_item(choices)
+    if choice is None or list.__len__(choices) == 1:
+        return choice
+    some = list.__getitem__(choices, slice(_MOST_PARTS))
+    return min(some, key=place_of)
+
+
+def place_of(choice: Any) -> int:
+    """Which of several choices that is, from 0."""
+    place = None if choice is None else field(choice, "index")
+    return place if type(place) is int else 0
 
 
 def first_item(value: Any) -> Any:

@@ -123,6 +123,10 @@ def documents() -> dict[str, tuple[Any, Passages]]:
             },
             BOTH,
         ),
+        "fields with names in Chinese": (
+            [{"编号": "d1", "内容": FIRST}, {"编号": "d2", "正文": SECOND}],
+            BOTH,
+        ),
         "milvus hits": (
             [
                 Hits(
@@ -289,6 +293,49 @@ def pieces() -> dict[str, list[Any]]:
             Made(type="response.output_text.done", text=first + second),
             Made(type="response.completed", response=Made(output_text=first + second)),
         ],
+        "two choices, one by one": [
+            {"choices": [{"index": 1, "delta": {"content": "乙"}}]},
+            {"choices": [{"index": 0, "delta": {"content": first}}]},
+            {"choices": [{"index": 1, "delta": {"content": "丙"}}]},
+            {"choices": [{"index": 0, "delta": {"content": second}}]},
+        ],
+        "two choices, together": [
+            {
+                "choices": [
+                    {"index": 1, "delta": {"content": "乙"}},
+                    {"index": 0, "delta": {"content": said}},
+                ]
+            }
+            for said in (first, second)
+        ],
+        "two candidates of gemini": [
+            {"candidates": [{"index": place, "content": {"parts": [{"text": said}]}}]}
+            for place, said in ((0, first), (1, "乙"), (0, second))
+        ],
+        "the kind before the text": [
+            ("token", first),
+            ("sources", ["terms.md"]),
+            ("token", second),
+            ("done", None),
+        ],
+        "the kind before an object": [
+            ("delta", {"text": first}),
+            ("delta", {"text": second}),
+            ("tool_call", {"text": "lookup"}),
+        ],
+        "special tokens": [
+            {"token": {"id": 5, "text": first, "special": False}},
+            {"token": {"id": 6, "text": second, "special": False}},
+            {"token": {"id": 2, "text": "</s>", "special": True}},
+        ],
+        "near miss: a text before what is beside it": [
+            (first, {"node": "answer"}),
+            (second, {"node": "answer"}),
+        ],
+        "the kind in capitals before the text": [("TOKEN", first), ("TOKEN", second)],
+        "the name of a node before what it changed": [
+            ("answer", {"messages": [Made(type="ai", content=first + second, tool_calls=[])]}),
+        ],
         "refusal deltas as dicts": [
             {"choices": [{"index": 0, "delta": {"content": None, "refusal": first}}]},
             {"choices": [{"index": 0, "delta": {"content": None, "refusal": second}}]},
@@ -337,6 +384,20 @@ def results() -> dict[str, Any]:
             type="message",
             content=[Made(type="thinking", thinking="想"), Made(type="text", text=said)],
         ),
+        "pipeline with the whole conversation": [
+            {
+                "generated_text": [
+                    {"role": "user", "content": "保修多久？"},
+                    {"role": "assistant", "content": said},
+                ]
+            }
+        ],
+        "choices in another order": {
+            "choices": [
+                {"index": 1, "message": {"role": "assistant", "content": "乙"}},
+                {"index": 0, "message": {"role": "assistant", "content": said}},
+            ]
+        },
         "langgraph state": {
             "messages": [
                 Made(type="human", content="保修多久？"),

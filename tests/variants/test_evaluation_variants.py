@@ -165,6 +165,7 @@ READ: Mapping[str, Any] = {
     ],
     "llama-index": [{"node": {"id_": "n", "text": ANSWER}, "score": 0.8}],
     "text": [{"text": ANSWER}],
+    "names-in-chinese": [{"内容": ANSWER, "标题": "手册"}],
     "haystack": [{"id": "h", "content": ANSWER, "meta": {}, "score": 0.2}],
     "elasticsearch": [{"_id": "e", "_source": {"content": ANSWER}}],
     "mixed": ["本店十点开门。", {"page_content": ANSWER}, {"content": "停车免费。"}],

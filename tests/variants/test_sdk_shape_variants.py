@@ -56,6 +56,25 @@ class TestS06PassagesAsClientsGiveThem:
 class TestS07TextOfStreamsAndResults:
     """The user's text, of whichever client the application passes on."""
 
+    @pytest.mark.parametrize(
+        ("pieces", "answer"),
+        [
+            ([{"x": 1}, {"y": [2]}], None),
+            ([shapes.Made(steps=1)], None),
+            ([], ""),
+            (["", None], ""),
+        ],
+    )
+    def test_pieces_in_no_known_shape_are_no_empty_answer(
+        self, captured: InMemoryExporter, pieces: list[Any], answer: str | None
+    ) -> None:
+        @rm.trace
+        def handle(question: str) -> Iterator[Any]:
+            yield from pieces
+
+        assert list(handle(QUESTION)) == pieces
+        assert captured.records[0].get("answer") == answer
+
     @pytest.mark.parametrize("name", shapes.pieces())
     def test_in_pieces(self, captured: InMemoryExporter, name: str) -> None:
         pieces = shapes.pieces()[name]

@@ -119,15 +119,25 @@ class TestS01TheQuestionIsWhatTheUserAsked:
             return "ok"
 
         @rm.trace
+        def 答复(用户名: str, 用户的问题: str) -> str:  # noqa: N802, N803 - names people do use
+            return "ok"
+
+        @rm.trace
+        def 重写(历史问题: str, 系统提示词: str, 客户提问: str) -> str:  # noqa: N802, N803 - as above
+            return "ok"
+
+        @rm.trace
         def chat(tenant: str, messages: list[dict[str, str]]) -> str:
             return "ok"
 
         Desk().answer("u-7", QUESTION)
         reply("s-1", "sk-none", prompt=QUESTION)
         回答("u-7", QUESTION)
+        答复("u-7", QUESTION)
+        重写("几点关门？", "你是客服。", QUESTION)
         chat("acme", [{"role": "system", "content": "x"}, {"role": "user", "content": QUESTION}])
 
-        assert [record["question"] for record in captured.records] == [QUESTION] * 4
+        assert [record["question"] for record in captured.records] == [QUESTION] * 6
 
     def test_the_only_text_is_the_question_whatever_it_is_called(
         self, captured: InMemoryExporter
@@ -307,6 +317,33 @@ class TestS09StepsInThreads:
 
         found = shapes.passages_of(captured.records[0])
         assert sorted(text or "" for _, text in found or []) == ["passage of a", "passage of b"]
+
+    async def test_steps_side_by_side_are_kept_in_the_order_of_their_beginnings(
+        self, captured: InMemoryExporter
+    ) -> None:
+        ended = asyncio.Event()
+
+        async def slow() -> None:
+            async with rm.retrieval(knowledge_base="slow") as found:
+                await ended.wait()
+                found.documents = ["from the slow base"]
+
+        async def quick() -> None:
+            async with rm.retrieval(knowledge_base="quick") as found:
+                found.documents = ["from the quick base"]
+            ended.set()
+
+        @rm.trace
+        async def handle(question: str) -> str:
+            await asyncio.gather(slow(), quick())
+            return "ok"
+
+        await handle(QUESTION)
+
+        assert shapes.passages_of(captured.records[0]) == [
+            (None, "from the slow base"),
+            (None, "from the quick base"),
+        ]
 
     def test_with_copy_context_in_a_thread_of_its_own(self, captured: InMemoryExporter) -> None:
         @rm.trace

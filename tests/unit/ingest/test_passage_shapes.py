@@ -69,6 +69,7 @@ SHAPES: dict[str, tuple[object, list[Told] | None]] = {
     "azure": ({"value": [{"@search.score": 0.9, "id": "p-7", "content": DOG}]}, ONE),
     "mongodb": ([{"_id": "p-7", "text": DOG, "score": 0.9}], ONE),
     "lancedb": ([{"id": "p-7", "text": DOG, "vector": [0.1], "_distance": 0.2}], UNSCORED[:1]),
+    "names_in_chinese": ([{"编号": "p-7", "内容": DOG}, {"编号": "p-9", "正文": BIKE}], UNSCORED),
     "rows": ([{"id": 7, "content": DOG, "similarity": 0.9}], [("7", DOG, 0.9)]),
     "data_frame": ({"id": ["p-7", "p-9"], "text": [DOG, BIKE], "score": [0.9, 0.5]}, BOTH),
     "data_frame_by_row": ({"id": {"0": "p-7"}, "text": {"0": DOG}, "score": {"0": 0.9}}, ONE),

@@ -29,6 +29,13 @@ TASKS = [
     "Which tool should handle this? Choose one of", "Extract keywords from the query",
     "Determine whether the question needs retrieval", "Decompose the question into sub-questions",
     "Generate 3 different versions of the given user question",
+    "Is the answer grounded in the facts? Answer yes or no.",
+    "You are a grader. Decide whether the response is supported by the passages.",
+    "Is this document relevant to the question?",
+    "Check if each claim is consistent with the source.",
+    "Extract any part of the context that helps, as it is.",
+    "请检查下面的回答是否有依据，只输出“是”或“否”。", "評估答案有沒有幻覺",
+    "从下面的资料中摘录与问题相关的片段",
     "Generate 1-3 broad tags for the main themes of the chat history",
 ]  # fmt: skip
 ANSWERING = [
@@ -38,6 +45,11 @@ ANSWERING = [
     "根据检索到的文档生成回答，并在末尾列出参考资料的标题",
     "你是智能助手，能够理解用户意图并给出帮助",
     "Use the following pieces of context to answer the question at the end.",
+    "Answer the question. If the answer is not supported by the context, say so.",
+    "Answer from the context, and check that your answer is supported by it.",
+    "Extract the answer from the context and give it in one sentence.",
+    "请先检查资料是否包含答案，没有就说不知道。",
+    "请确认资料足以支持，再给出准确的回答。",
     "Answer in the same language as the question. Cite the title of each document.",
 ]
 

@@ -106,6 +106,12 @@ NAMES: dict[str, dict[str, Any]] = {
                "reference_outputs": {"answer": WANTED}},
     "objects": {"input": {"query": ASKED}, "output": {"text": SAID}, "context": [PASSAGE],
                 "expected_output": {"answer": WANTED}},
+    "objects_in_texts": {"input": json.dumps({"question": ASKED, "user": "u-1"}),
+                         "output": json.dumps({"answer": SAID, "source_documents": [PASSAGE]}),
+                         "expected_output": WANTED},
+    "chat_in_a_text": {"inputs": json.dumps({"messages": [{"role": "user", "content": ASKED}]}),
+                       "outputs": json.dumps({"output": SAID}), "reference": WANTED,
+                       "retriever_resources": [{"position": 1, "content": PASSAGE}]},
     "messages": {"messages": [{"role": "system", "content": "s"},
                               {"role": "user", "content": ASKED},
                               {"role": "assistant", "content": SAID}],
@@ -125,6 +131,15 @@ def test_columns_have_the_names_that_people_give(tmp_path: Path, name: str) -> N
     path.write_text(f"{line}\n{line}\n", encoding="utf-8")
 
     assert _rows(path) == [FULL, FULL]
+
+
+@pytest.mark.parametrize("name", ["input", "inputs", "user_input", "question"])
+def test_what_somebody_asks_may_be_json(tmp_path: Path, name: str) -> None:
+    asked = '{"level": "ERROR", "code": 504}'
+    path = tmp_path / "f.jsonl"
+    path.write_text(json.dumps({name: asked, "output": SAID, "context": PASSAGE}), "utf-8")
+
+    assert _rows(path)[0][:3] == (asked, SAID, [PASSAGE])
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -13,6 +13,7 @@ import pytest
 
 import rag_monitor as rm
 from rag_monitor.sdk import asgi, wsgi
+from rag_monitor.sdk.guard import GUARD
 from rag_monitor.testing import InMemoryExporter
 
 TEXT = "保修期是二十四月。"
@@ -117,6 +118,58 @@ def test_what_servers_declare_unasked_does_not_break_utf_8(captured: InMemoryExp
     record = _post(captured, [TEXT.encode()], "text/html; charset=ISO-8859-1")
 
     assert record["answer"] == TEXT
+
+
+LONGER = "发票在付款之后的三个工作日内开具。"
+
+
+@pytest.mark.parametrize("traced", [False, True])
+@pytest.mark.parametrize(
+    "content_type",
+    ["text/plain", "text/plain; charset=utf-8", "text/plain; charset=iso-8859-1"],
+)
+@pytest.mark.parametrize(
+    ("damaged", "kept"),
+    [
+        (LONGER.encode().replace("三".encode(), b"\xe4\xb8"), LONGER.replace("三", "\ufffd")),
+        (LONGER.encode().replace("三".encode(), "三".encode() + b"\xff"),
+         LONGER.replace("三", "三\ufffd")),
+    ],
+    ids=["a byte is gone", "a byte is added"],
+)  # fmt: skip
+def test_of_a_text_with_a_damaged_byte_the_others_are_kept_and_the_log_says_so(
+    captured: InMemoryExporter, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch,
+    damaged: bytes, kept: str, content_type: str, traced: bool,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(GUARD, "_logged_at", {})
+    record = _post(captured, [damaged[:20], damaged[20:]], content_type, traced=traced)
+
+    assert record["answer"] == kept
+    assert "damaged bytes" in caplog.text
+
+
+def test_so_it_is_in_another_character_set_that_is_declared(captured: InMemoryExporter) -> None:
+    damaged = LONGER.encode("gbk").replace("三".encode("gbk"), b"\xff")
+    record = _post(captured, [damaged], "text/plain; charset=gbk")
+
+    assert record["answer"] == LONGER.replace("三", "\ufffd")
+
+
+def test_so_is_a_question_with_a_damaged_byte(captured: InMemoryExporter) -> None:
+    data = json.dumps({"question": LONGER}, ensure_ascii=False).encode()
+    data = data.replace("三".encode(), b"\xe4\xb8")
+    record = _post(captured, [b"ok"], "text/plain", request=data)
+
+    assert record["question"] == LONGER.replace("三", "\ufffd")
+
+
+def test_near_miss_accents_in_what_servers_declare_unasked_are_no_damage(
+    captured: InMemoryExporter,
+) -> None:
+    text = "The café opens at nine, and it closes at noon on Saturdays."
+    record = _post(captured, [text.encode("cp1252")], "text/plain; charset=iso-8859-1")
+
+    assert record["answer"] == text
 
 
 def test_a_declaration_that_is_wrong_yields_to_what_the_bytes_are(

@@ -41,6 +41,34 @@ def _dingtalk(**content: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _whatsapp(**value: Any) -> dict[str, Any]:
+    carried = {"messaging_product": "whatsapp", "metadata": {"phone_number_id": "1"}, **value}
+    changes = [{"field": "messages", "value": carried}]
+    return {"object": "whatsapp_business_account", "entry": [{"id": "8", "changes": changes}]}
+
+
+def _whatsapp_message(kind: str, content: Any) -> dict[str, Any]:
+    message = {"from": "49", "id": "wamid.1", "timestamp": "1", "type": kind, kind: content}
+    contact = {"profile": {"name": "Kim"}, "wa_id": "49"}
+    return _whatsapp(contacts=[contact], messages=[message])
+
+
+def _messenger(**event: Any) -> dict[str, Any]:
+    said = {"sender": {"id": "1"}, "recipient": {"id": "2"}, "timestamp": 1, **event}
+    return {"object": "page", "entry": [{"id": "1", "time": 1, "messaging": [said]}]}
+
+
+def _line(*messages: dict[str, Any], kind: str = "message") -> dict[str, Any]:
+    source = {"type": "user", "userId": "U8"}
+    event = {"type": kind, "replyToken": "r", "mode": "active", "source": source}
+    return {"destination": "U1", "events": [{**event, "message": m} for m in messages] or [event]}
+
+
+def _pubsub(**message: Any) -> dict[str, Any]:
+    return {"message": {"messageId": "20", "publishTime": "2026-01-05T12:00:00Z", **message},
+            "subscription": "projects/p/subscriptions/s"}  # fmt: skip
+
+
 POST = {"title": "", "content": [[{"tag": "at", "user_id": "@_user_1"},
                                   {"tag": "text", "text": ASKED}]]}  # fmt: skip
 XML = (
@@ -87,12 +115,33 @@ EVENTS: dict[str, Any] = {
               "event": {"type": "message", "text": ASKED, "user": "U"}},
     "telegram": {"update_id": 1, "message": {"message_id": 1, "from": {"first_name": "x"},
                                              "chat": {"id": 1}, "text": ASKED}},
+    "whatsapp": _whatsapp_message("text", {"body": ASKED}),
+    "messenger": _messenger(message={"mid": "m", "text": ASKED}),
+    "line": _line({"type": "text", "id": "1", "quoteToken": "q", "text": ASKED}),
+    "pubsub": _pubsub(data=_base64(BODY), attributes={"origin": "shop"}),
+    "pubsub_text": _pubsub(data=_base64(ASKED)),
+    "queue_text": {"Records": [{"messageId": "1", "body": ASKED, "eventSource": "aws:sqs"}]},
+    "kinesis": {"Records": [{"eventSource": "aws:kinesis", "kinesis": {
+        "partitionKey": "1", "data": _base64(BODY)}}]},
+    "kafka": {"eventSource": "aws:kafka", "records": {"asked-0": [
+        {"topic": "asked", "partition": 0, "offset": 1, "value": _base64(BODY)}]}},
+    "rabbitmq": {"eventSource": "aws:rmq", "rmqMessagesByQueue": {"asked::/": [
+        {"basicProperties": {"contentType": "application/json"}, "data": _base64(BODY)}]}},
+    "near miss: a plan beside a message": {"message": ASKED, "subscription": "pro"},
+    "near miss: travelling": {"destination": "Oslo", "events": ["opera"], "question": ASKED},
 }  # fmt: skip
 SILENT: dict[str, Any] = {
     "feishu_image": _feishu("image", {"image_key": "img_1"}),
     "feishu_card": _feishu("interactive", {"config": {}, "elements": []}),
     "dingtalk_picture": _dingtalk(msgtype="picture", content={"downloadCode": "x"}),
     "no_question": {"httpMethod": "POST", "body": json.dumps({"id": 7, "page": 2})},
+    "whatsapp_image": _whatsapp_message("image", {"id": "1", "mime_type": "image/jpeg"}),
+    "whatsapp_status": _whatsapp(statuses=[{"id": "wamid.1", "status": "delivered"}]),
+    "messenger_delivery": _messenger(delivery={"mids": ["m"], "watermark": 1}),
+    "line_follow": _line(kind="follow"),
+    "line_image": _line({"type": "image", "id": "1"}),
+    "line_two": _line({"type": "text", "text": "One?"}, {"type": "text", "text": "Two?"}),
+    "pubsub_attributes_only": _pubsub(attributes={"origin": "shop"}),
     "bytes": {"headers": {}, "body": base64.b64encode(b"\xff\xfd\x00").decode(),
               "isBase64Encoded": True},
 }  # fmt: skip
