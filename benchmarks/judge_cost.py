@@ -26,7 +26,7 @@ from typing import Any
 
 from benchmarks.stub_server import Body, StubServer, obliging
 from rag_monitor.domain.judgement import Aspect, JudgeRequest, Statement
-from rag_monitor.judges.hardening import draw_boundary, fenced, gather
+from rag_monitor.judges.hardening import draw_boundary, fenced, gather_evidence
 from rag_monitor.judges.openai_compatible import create
 from rag_monitor.judges.prompts import PromptSet, prompts_for
 from rag_monitor.judges.questions import ASKABLE, make_plan, question_text
@@ -102,7 +102,7 @@ def one_pass(tokens: Tokens, request: JudgeRequest) -> dict[str, int]:
     """Tokens of one packed pass, counted without a model: prefix once, then the branches."""
     prompts: PromptSet = prompts_for(request)
     plan = make_plan(request, LOGIT_ASPECTS)
-    prefix = fenced(draw_boundary(), gather(request, 10**6).data)
+    prefix = fenced(draw_boundary(), gather_evidence(request, 10**6).data)
     branches = [question_text(q, prompts, has_query=False) for q in plan.questions]
     shared = TEMPLATE_HEAD + tokens.count(prompts.verdict["system"]) + tokens.count(prefix)
     own = sum(tokens.count("\n" + branch) + TEMPLATE_TAIL for branch in branches)
