@@ -111,7 +111,7 @@ def latency_summary(totals: Totals) -> LatencySummary:
 
 
 def _fine_quantile(fine: Mapping[int, int], share: float) -> float:
-    """Between the two values around the rank, as `metrics.latency.percentile` does it."""
+    """Between the two values around the rank, as NumPy and spreadsheets do it."""
     if not 0.0 <= share <= 1.0:
         raise ValueError(f"a percentile is asked for as a share from 0 to 1, not {share}")
     place = (sum(fine.values()) - 1) * share

@@ -1,29 +1,13 @@
-"""Latency percentiles, exact from values and interpolated from histograms."""
+"""Latency percentiles, interpolated from histograms."""
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Final
 
 PERCENTILES: Final = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 """Names of the percentiles that are reported, and the shares they stand for."""
-
-
-def percentile(values: Sequence[float], share: float) -> float | None:
-    """The `share` quantile (0 to 1) with linear interpolation; None without values.
-
-    Hyndman and Fan's type 7, as NumPy and spreadsheets compute it.
-    """
-    _check(share)
-    if not values:
-        return None
-    ordered = sorted(values)
-    place = (len(ordered) - 1) * share
-    below = math.floor(place)
-    above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
 
 
 def bucket_of(value: float, bounds: Sequence[float]) -> int:
@@ -45,7 +29,8 @@ def histogram_percentile(
         A value in the unit of `bounds`; the highest bound when the quantile lies in the open
         bucket (as Prometheus' `histogram_quantile`); None without counts.
     """
-    _check(share)
+    if not 0.0 <= share <= 1.0:
+        raise ValueError(f"a percentile is asked for as a share from 0 to 1, not {share}")
     total = sum(counts)
     if total == 0:
         return None
@@ -57,8 +42,3 @@ def histogram_percentile(
             return lower + (bounds[index] - lower) * max(0.0, target - passed) / count
         passed += count
     return bounds[-1]
-
-
-def _check(share: float) -> None:
-    if not 0.0 <= share <= 1.0:
-        raise ValueError(f"a percentile is asked for as a share from 0 to 1, not {share}")

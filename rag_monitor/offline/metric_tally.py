@@ -147,7 +147,7 @@ class LatencyTally:
         return Latency(**found, n=count)
 
     def _percentile(self, share: float, count: int) -> float:
-        """The `share` quantile with linear interpolation, as `metrics.latency.percentile`."""
+        """The `share` quantile with linear interpolation (Hyndman and Fan's type 7, as NumPy)."""
         place = (count - 1) * share
         below, above = self._at(int(place)), self._at(min(int(place) + 1, count - 1))
         return below + (above - below) * (place - int(place))

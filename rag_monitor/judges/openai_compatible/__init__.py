@@ -18,7 +18,7 @@ from rag_monitor.judges.openai_compatible.options import (
 if TYPE_CHECKING:
     from rag_monitor.judges.openai_compatible.judge import OpenAICompatibleJudge
 
-__all__ = ["OpenAICompatibleJudge", "OpenAICompatibleOptions", "Price", "VerdictMode", "create"]
+__all__ = ["OpenAICompatibleOptions", "Price", "VerdictMode", "create"]
 
 
 def create(options: Mapping[str, Any], **services: Any) -> OpenAICompatibleJudge:
@@ -34,11 +34,3 @@ def create(options: Mapping[str, Any], **services: Any) -> OpenAICompatibleJudge
     from rag_monitor.judges.openai_compatible.judge import OpenAICompatibleJudge
 
     return OpenAICompatibleJudge(read_options(options), **services)
-
-
-def __getattr__(name: str) -> Any:
-    if name == "OpenAICompatibleJudge":
-        from rag_monitor.judges.openai_compatible.judge import OpenAICompatibleJudge
-
-        return OpenAICompatibleJudge
-    raise AttributeError(name)

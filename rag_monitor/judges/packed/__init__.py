@@ -16,7 +16,7 @@ from rag_monitor.judges.tables import read_table
 if TYPE_CHECKING:
     from rag_monitor.judges.packed.judge import PackedJudge
 
-__all__ = ["PackedJudge", "PackedOptions", "create"]
+__all__ = ["PackedOptions", "create"]
 
 
 def create(options: Mapping[str, Any], **services: Any) -> PackedJudge:
@@ -38,11 +38,3 @@ def create(options: Mapping[str, Any], **services: Any) -> PackedJudge:
             command=install_command("gpu"),
         ) from error
     return loading.load_judge(settings, **services)
-
-
-def __getattr__(name: str) -> Any:
-    if name == "PackedJudge":
-        from rag_monitor.judges.packed.judge import PackedJudge
-
-        return PackedJudge
-    raise AttributeError(name)

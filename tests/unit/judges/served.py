@@ -8,8 +8,9 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from benchmarks.stub_server import Answer, Body, StubServer, completion
-from rag_monitor.judges.openai_compatible import OpenAICompatibleJudge, create
+from rag_monitor.judges.openai_compatible import create
 from rag_monitor.judges.openai_compatible.capabilities import forget
+from rag_monitor.judges.openai_compatible.judge import OpenAICompatibleJudge
 from tests.unit.judges.requests import filled
 
 Script = Callable[[str, Body], Answer]

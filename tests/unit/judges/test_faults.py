@@ -14,10 +14,8 @@ from benchmarks.stub_server import Answer, Body, Script, StubServer, completion
 from rag_monitor.domain.judgement import Aspect, Judgement
 from rag_monitor.errors import JudgeError
 from rag_monitor.judges.limits import LimitOptions
-from rag_monitor.judges.openai_compatible import (
-    OpenAICompatibleJudge,
-    OpenAICompatibleOptions,
-)
+from rag_monitor.judges.openai_compatible import OpenAICompatibleOptions
+from rag_monitor.judges.openai_compatible.judge import OpenAICompatibleJudge
 from tests.unit.judges.requests import filled, warranty
 
 TRUTH = {"support": (0.9, 0.1), "usefulness": (0.8, 0.2), "grade": (0.7,)}

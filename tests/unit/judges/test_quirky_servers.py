@@ -18,8 +18,9 @@ from rag_monitor.errors import (
     OtherModelServed,
     QuotaExhausted,
 )
-from rag_monitor.judges.openai_compatible import OpenAICompatibleJudge, create
+from rag_monitor.judges.openai_compatible import create
 from rag_monitor.judges.openai_compatible.capabilities import forget
+from rag_monitor.judges.openai_compatible.judge import OpenAICompatibleJudge
 from tests.servers.model_server import Asked, ModelServer, Quirk, Sent, refused, said, streamed
 from tests.servers.quirks import AZURE, SCORED
 from tests.unit.judges.requests import warranty

@@ -14,8 +14,9 @@ pytest.importorskip("openai")
 
 from benchmarks.stub_server import Answer, Body, StubServer, completion, fill, schema_of
 from rag_monitor.domain.judgement import Aspect, Judgement
-from rag_monitor.judges.openai_compatible import OpenAICompatibleJudge, create
+from rag_monitor.judges.openai_compatible import create
 from rag_monitor.judges.openai_compatible.capabilities import forget
+from rag_monitor.judges.openai_compatible.judge import OpenAICompatibleJudge
 from tests.unit.judges.requests import warranty
 
 FAST = {"backoff_s": 0.001, "backoff_cap_s": 0.002, "attempt_timeout_s": 5.0, "deadline_s": 10.0}

@@ -1,30 +1,11 @@
-"""Percentiles from values and from histograms."""
+"""Percentiles from histograms."""
 
 from __future__ import annotations
 
 import pytest
 
 from rag_monitor.domain.rollup import LATENCY_BUCKETS_S
-from rag_monitor.metrics.latency import bucket_of, histogram_percentile, percentile
-
-
-def test_percentiles_interpolate_between_values() -> None:
-    values = [4.0, 1.0, 3.0, 2.0]
-
-    assert percentile(values, 0.5) == pytest.approx(2.5)
-    assert percentile(values, 0.9) == pytest.approx(3.7)
-    assert percentile(values, 0.0) == 1.0
-    assert percentile(values, 1.0) == 4.0
-    assert percentile([], 0.5) is None
-    assert percentile([7.0], 0.99) == 7.0
-
-
-def test_percentiles_agree_with_numpy() -> None:
-    numpy = pytest.importorskip("numpy")
-    values = [0.3, 9.1, 2.2, 2.2, 5.0, 7.7, 0.1]
-
-    for share in (0.1, 0.5, 0.9, 0.99):
-        assert percentile(values, share) == pytest.approx(float(numpy.quantile(values, share)))
+from rag_monitor.metrics.latency import bucket_of, histogram_percentile
 
 
 def test_a_value_on_a_bound_belongs_to_the_bucket_it_closes() -> None:
@@ -48,4 +29,4 @@ def test_the_open_bucket_answers_with_the_highest_bound() -> None:
 
 def test_a_percentage_instead_of_a_share_is_refused() -> None:
     with pytest.raises(ValueError, match="share from 0 to 1"):
-        percentile([1.0], 95)
+        histogram_percentile([1, 1], (1.0,), 95)
