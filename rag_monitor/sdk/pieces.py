@@ -140,11 +140,10 @@ def _in_tuple(chunk: Any, *, begun: bool, depth: int) -> Piece:
             return _SILENT
         if mode.lower() in _FIELDS:
             return read_piece(items[1], begun=begun, depth=depth + 1)
-        said = _NOTHING
         if holds_fields(items[1]):  # a node of a graph, and what it changed
-            said = read_piece(items[1], begun=begun, depth=depth)
-        if said[0] is not None:
-            return said
+            change = read_piece(items[1], begun=begun, depth=depth)
+            if change[0] is not None:
+                return change
     for item in items:
         piece = read_piece(item, begun=begun, depth=depth + 1)
         if piece[0] is not None:

@@ -39,6 +39,8 @@ class Facts(NamedTuple):
     proven: bool = False
     """Whether it states numbers or dates, and the sentence it rests on states each of them, in
     this or another form, or they follow."""
+    derived: bool = False
+    """Whether a number follows from others by an operation that the statement names."""
 
     @property
     def wrong(self) -> bool:
@@ -57,6 +59,7 @@ class _Numbers(NamedTuple):
     elsewhere: int
     """That the best sentence does not state and that do not follow, `missing` ones included."""
     moved: bool
+    derived: bool
 
 
 def look_up_facts(
@@ -88,6 +91,7 @@ def look_up_facts(
         names=_names(claim, evidence, unknown),
         negation=best is not None and covered >= _NEAR and claim.denies != best.denies,
         proven=stated and not (numbers.elsewhere or dates or moved),
+        derived=numbers.derived,
     )
 
 
@@ -95,7 +99,7 @@ def _numbers(
     claim: Segment, evidence: EvidenceIndex, best: Segment | None, derivation: NumberDerivation
 ) -> _Numbers:
     missing = sum(text not in evidence.joined for text in _LITERAL.findall(claim.folded))
-    elsewhere, moved = missing, False
+    elsewhere, moved, derived = missing, False, False
     others = _others(claim, best) if best else frozenset()
     for quantity in claim.quantities[:_MOST_FACTS]:
         if any(map(quantity.equals, evidence.question.quantities)):
@@ -110,10 +114,12 @@ def _numbers(
             continue
         if is_constant(quantity) and len(claim.quantities) > 1:  # another is computed with it
             continue
-        if not derivation.derives(quantity, claim, evidence.beside(best)):
+        if derivation.derives(quantity, claim, evidence.beside(best)):
+            derived = True
+        else:
             missing += 1
             elsewhere += 1
-    return _Numbers(missing, elsewhere, moved)
+    return _Numbers(missing, elsewhere, moved, derived)
 
 
 def _others(claim: Segment, best: Segment) -> frozenset[tuple[str, str]]:

@@ -40,6 +40,10 @@ _CLEARLY_MORE: Final = 0.25
 """Share of a claim by which another passage must hold more than that of the best sentence."""
 
 
+_HALF: Final = 0.5
+"""Share of a claim that its best sentence holds, above which exact facts prove it."""
+
+
 @dataclass(eq=False)
 class ClaimEvidence:
     """One claim looked up in the passages."""
@@ -54,7 +58,8 @@ class ClaimEvidence:
     """Share of the claim's weight that its best sentence holds, 0 to 1."""
     proven: float
     """How far words and facts prove it, 0 to 1: above 0 where it states numbers or dates, its best
-    sentence states all of them, in whatever form, and more than half of its words."""
+    sentence states all of them, in whatever form, and more than half of its words. 1 where one of
+    the numbers follows by an operation that it names, which an encoder cannot check."""
     verbatim: bool
     agrees: bool | None
     """Of a bare yes or no: whether the passages say so too."""
@@ -116,11 +121,17 @@ def _look_up(
         facts,
         None if match.best is None else _rests_on(evidence.owners[match.best], match),
         covered,
-        float(facts.proven and not twin) * max(0.0, 2 * covered - 1),
+        _proven(facts, covered) if not twin else 0.0,
         verbatim,
         agrees(Segment(span.text), evidence),
         evidence.question.terms,
     )
+
+
+def _proven(facts: Facts, covered: float) -> float:
+    if not facts.proven or covered <= _HALF:
+        return 0.0
+    return 1.0 if facts.derived else 2 * covered - 1
 
 
 def _repeats(segment: Segment, best: Segment) -> bool:

@@ -32,7 +32,7 @@ def test_the_worked_example_holds_in_both_scripts(
 ) -> None:
     judgement = judged(*case)
 
-    assert faithfulness(judgement) > 0.6
+    assert faithfulness(judgement) > 0.55
     assert judgement.of(Aspect.GRADE)[0].probability == pytest.approx(1, abs=0.05)
     assert holds(judgement, Aspect.RELEVANCE) == [1, 0, 0]
     assert holds(judgement, Aspect.USE) == [1, 0, 0]
