@@ -24,7 +24,7 @@ from rag_monitor.store.store import Store
 from rag_monitor.worker.runtime import build_runtime
 from tests.contract.harm import harm, impatient
 
-LASTS_S = 3.0
+LASTS_S = 2.5
 BUSY = WorkerOptions(
     poll_s=0.05, derive_batch=2, evaluate_batch=2, rules_every_s=0.3, deliver_every_s=0.1,
     fold_every_s=0.2, retention_every_s=0.5, lease_s=5.0, drain_s=5.0,
@@ -118,7 +118,7 @@ async def test_a_long_outage_of_writing_is_one_line_and_its_end_another(
     caplog.set_level(logging.INFO, logger="rag_monitor")
     counter = telemetry.STORE_REFUSED.labels(reason=kind)._value
     async with process(database_url, monkeypatch) as busy:
-        await busy.busy(1.0)
+        await busy.busy(0.5)
         await asyncio.gather(*(busy.send() for _ in range(60)))
         counted, failed = counter.get(), failures()
         with harm(kind, busy.store, database_url):
@@ -129,7 +129,8 @@ async def test_a_long_outage_of_writing_is_one_line_and_its_end_another(
 
     assert busy.refused > 3
     assert counter.get() - counted > 5
-    assert meanwhile - failed > 2
+    # On PostgreSQL only one table is locked, which few jobs change.
+    assert meanwhile - failed > (0 if kind == "locked" else 2)
     if kind != "full":  # what fits into the pages that are there, as the probe, is still taken
         assert not any(report.ready for report in reports[len(reports) // 2 :])
     ours = [record for record in caplog.records if record.name.startswith("rag_monitor")]
