@@ -72,7 +72,21 @@ def configure(
         "enabled": enabled,
         **settings,
     }
-    _set_up(given, strict=strict, at_start=True)
+    _set_up(given, strict=_is_strict(strict), at_start=True)
+
+
+def _is_strict(given: object) -> bool:
+    """Whether wrong settings raise; a value that nobody can read is a wrong setting itself."""
+    try:
+        return bool(given)
+    except BaseException as error:  # noqa: BLE001 - of the value, which may raise anything
+        kind = type(error).__name__
+        GUARD.warn_once(
+            "switch strict",
+            "strict must be true or false (it raised %s); it is taken for false",
+            kind,
+        )
+        return False
 
 
 def _set_up(given: dict[str, Any], *, strict: bool, at_start: bool) -> None:

@@ -130,11 +130,11 @@ def wire_services(
 ) -> Services:
     """Everything `create_app` needs; `own` takes note of requests."""
     estimates = runtime.estimates
-    pulse = Pulse(store.ping)
+    pulse = Pulse(store.ping, incident=store.incident)
     snapshots = Snapshots(estimates, store.traces, store.alerts, clock)
     leading = runtime.leadership is not None
     metrics = MetricsPage(snapshots.build if leading else None, lambda: runtime.leads, pulse)
-    unready = Outage(logger, "not ready")
+    unready = Outage(logger, "not ready", store.incident)
 
     def health() -> HealthReport:
         with store.reserved():

@@ -28,6 +28,7 @@ from rag_monitor.errors import ConfigurationError, StoreDamaged, StoreError, Sto
 from rag_monitor.installation import install_command
 from rag_monitor.store.failures import is_lost_connection, is_retryable, reason, translate
 from rag_monitor.store.options import StoreOptions
+from rag_monitor.store.outage import Incident
 
 T = TypeVar("T")
 
@@ -158,6 +159,8 @@ class Database:
         self._joined = threading.local()
         self.doubted = False
         """Whether a change was refused, by what may refuse every other, since this was set back."""
+        self.incident: Final = Incident()
+        """Of all who cannot do without it: an outage is told once."""
         self.malformed: str | None = None
         """What SQLite said when it met a damaged page."""
         self._reader: Engine

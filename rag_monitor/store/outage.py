@@ -24,35 +24,71 @@ from rag_monitor.store.tables import evaluation_tasks, scores, spans, trace_keys
 _LOG_EVERY_S: Final = 300.0
 
 
+class Incident:
+    """One cause, many who fail for it: the first says so, and the last that it is over.
+
+    Whoever has not failed for five minutes counts no more: it may have nothing to do. What fails
+    after such a time is told anew.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._failed_at: dict[Outage, float] = {}
+        self._teller: Outage | None = None
+        self._began = self._logged_at = 0.0
+
+    def hit(self, outage: Outage, error: Exception) -> None:
+        """It failed for one of them."""
+        with self._lock:
+            now = time.monotonic()
+            self._forget(now)
+            anew = not self._failed_at
+            self._failed_at[outage] = now
+            if anew:
+                self._teller, self._began, self._logged_at = outage, now, now
+                outage.log.warning("%s: %s", outage.what, error)
+            elif now - self._logged_at >= _LOG_EVERY_S:
+                self._logged_at = now
+                outage.log.warning("%s for %.0f s: %s", outage.what, now - self._began, error)
+
+    def passed(self, outage: Outage) -> None:
+        """It worked for one of them."""
+        with self._lock:
+            now = time.monotonic()
+            self._failed_at.pop(outage, None)
+            self._forget(now)
+            if self._failed_at or self._teller is None:
+                return
+            teller, self._teller = self._teller, None
+            teller.log.info("%s: over after %.0f s", teller.what, now - self._began)
+
+    def _forget(self, now: float) -> None:
+        for outage, at in list(self._failed_at.items()):
+            if now - at > _LOG_EVERY_S:
+                del self._failed_at[outage]
+
+
 class Outage:
     """Logs one thing that fails again and again, without filling the log.
 
     Args:
         log: Where to.
         what: What cannot be done meanwhile, at the head of each sentence.
+        incident: Shared with others that fail for the same cause; one line tells of all.
     """
 
-    def __init__(self, log: logging.Logger, what: str) -> None:
-        self._log = log
-        self._what = what
-        self._began: float | None = None
-        self._logged_at = 0.0
+    def __init__(self, log: logging.Logger, what: str, incident: Incident | None = None) -> None:
+        self.log: Final = log
+        self.what: Final = what
+        self._incident = incident or Incident()
 
     def hit(self, error: Exception) -> None:
         """It failed."""
-        now = time.monotonic()
-        if self._began is None:
-            self._began = self._logged_at = now
-            self._log.warning("%s: %s", self._what, error)
-        elif now - self._logged_at >= _LOG_EVERY_S:
-            self._logged_at = now
-            self._log.warning("%s for %.0f s: %s", self._what, now - self._began, error)
+        self._incident.hit(self, error)
 
     def passed(self) -> None:
         """It worked."""
-        began, self._began = self._began, None
-        if began is not None:
-            self._log.info("%s: over after %.0f s", self._what, time.monotonic() - began)
+        self._incident.passed(self)
 
 
 EVERY_S: Final = 2.0
@@ -69,6 +105,7 @@ class Pulse:
         ask: Asks the database for nothing; raises when it does not answer.
         every_s: Seconds between two questions.
         patience_s: How long an answer may take.
+        incident: Shared with others who need the database.
     """
 
     def __init__(
@@ -77,11 +114,12 @@ class Pulse:
         *,
         every_s: float = EVERY_S,
         patience_s: float = PATIENCE_S,
+        incident: Incident | None = None,
     ) -> None:
         self._ask = ask
         self._every_s = every_s
         self._patience_s = patience_s
-        self._outage = Outage(_LOG, "the database does not answer")
+        self._outage = Outage(_LOG, "the database does not answer", incident)
         self._answered = False
         self._asked_at: float | None = None
         """Monotonic; None: no question is open."""

@@ -24,7 +24,7 @@ from rag_monitor.store.leases import Leases, database_now
 from rag_monitor.store.lockfile import FileLock
 from rag_monitor.store.names import Names, Naming
 from rag_monitor.store.options import StoreOptions
-from rag_monitor.store.outage import Outage, WriteProbe
+from rag_monitor.store.outage import Incident, Outage, WriteProbe
 from rag_monitor.store.outbox import Outbox
 from rag_monitor.store.raw_spans import AssemblyBacklog
 from rag_monitor.store.replies import Replies
@@ -149,6 +149,11 @@ class Store:
         """Which database this is, for logs; holds no password."""
         return self._database.name
 
+    @property
+    def incident(self) -> Incident:
+        """Shared by all who tell of an outage of the database, so that one of them does."""
+        return self._database.incident
+
     def together(self, work: Callable[[], T]) -> T:
         """Run `work`; what it changes through this store, on its thread, is one transaction.
 
@@ -234,7 +239,7 @@ class Store:
         self._upkeep.start()
 
     def _repeat(self, every_s: float, work: Callable[[], None]) -> None:
-        outage = Outage(_LOG, "no upkeep of the store")
+        outage = Outage(_LOG, "no upkeep of the store", self.incident)
         while not self._closing.wait(every_s):
             try:
                 work()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-import time
 from collections import deque
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +26,7 @@ from rag_monitor.errors import (
 )
 from rag_monitor.store.engine import Database
 from rag_monitor.store.options import StoreOptions
+from rag_monitor.store.outage import Outage
 from rag_monitor.store.raw_spans import (
     LOOK_EVERY_S,
     AssemblyBacklog,
@@ -71,7 +71,10 @@ class Writer:
         # Of its own: what else waits in this process must not hold up a commit.
         self._preparing = ThreadPoolExecutor(_PREPARING, "store-prepare")
         self._stopping = False
-        self._refusing_since: float | None = None
+        self._refusing = False
+        self._outage = Outage(
+            _LOG, "no traces are taken in, senders are told to try again", database.incident
+        )
 
     def start(self) -> None:
         """Start the thread. Calling it again does nothing."""
@@ -103,7 +106,7 @@ class Writer:
     @property
     def refusing(self) -> bool:
         """Whether the database took nothing of what was last given to it."""
-        return self._refusing_since is not None
+        return self._refusing
 
     @property
     def behind(self) -> bool:
@@ -195,7 +198,7 @@ class Writer:
 
     def _look_at_backlog(self) -> None:
         """Count what waits to be assembled, unless the database was just seen to be away."""
-        if self._refusing_since is None:
+        if not self._refusing:
             self._backlog.refresh()
 
     def _next_group(self) -> list[_Waiting]:
@@ -247,16 +250,15 @@ class Writer:
 
     def _refuse(self, error: StoreUnavailable) -> None:
         """Tell of an outage once; a process of the role `ingest` has no other line about it."""
-        if self._refusing_since is None:
-            self._refusing_since = time.monotonic()
+        if not self._refusing:
+            self._refusing = True
             self._backlog.forget()
-            _LOG.warning("no traces are taken in, senders are told to try again: %s", error)
+        self._outage.hit(error)
 
     def _accept(self) -> None:
-        if self._refusing_since is not None:
-            away = time.monotonic() - self._refusing_since
-            self._refusing_since = None
-            _LOG.info("traces are taken in again after %.0f s", away)
+        if self._refusing:
+            self._refusing = False
+            self._outage.passed()
 
     def _release(self, group: Iterable[_Waiting]) -> None:
         with self._wake:

@@ -28,6 +28,7 @@ from rag_monitor.evaluation.plan import EvaluationPlan
 from rag_monitor.judges.factory import payers
 from rag_monitor.sampling.sampler import Sampler
 from rag_monitor.self_tracing import SelfTracing
+from rag_monitor.store.outage import Incident
 from rag_monitor.store.store import Store
 from rag_monitor.worker.exporting import Roots, ScoreExport
 from rag_monitor.worker.jobs import Jobs
@@ -54,12 +55,13 @@ class Worker:
         leadership: Leadership,
         options: WorkerOptions,
         export: ScoreExport | None = None,
+        incident: Incident | None = None,
     ) -> None:
         self._export = export
         self._jobs = jobs
         self._leadership = leadership
         self._options = options
-        self._scheduler = Scheduler()
+        self._scheduler = Scheduler(incident)
 
     async def start(self) -> None:
         """Begin working in the running event loop."""
@@ -237,5 +239,7 @@ def build_runtime(
         plan=plan,
         dispatcher=dispatcher,
         leadership=leadership,
-        worker=Worker(jobs, leadership, settings.worker, _export(settings, store, clock)),
+        worker=Worker(
+            jobs, leadership, settings.worker, _export(settings, store, clock), store.incident
+        ),
     )

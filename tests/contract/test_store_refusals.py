@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
-import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 
 import pytest
 
 from rag_monitor import telemetry
 from rag_monitor.errors import StoreUnavailable
 from rag_monitor.server.wiring import _health
-from rag_monitor.store import engine
 from rag_monitor.store import outage as outage_module
-from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.outage import Outage
 from rag_monitor.store.store import Store
 from rag_monitor.testing import ManualClock
 from tests.contract.evidence import blob, write
+from tests.contract.harm import harm, impatient
 
 LOG = logging.getLogger("rag_monitor.test")
 
@@ -30,70 +26,10 @@ def store(
     database_url: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Store]:
     """A store that waits for nobody's locks for long, and has seen that it can write."""
-    monkeypatch.setattr(engine, "BUSY_TIMEOUT_MS", 100)
-    monkeypatch.setattr(outage_module, "_LOCK_MS", 100)
-    options = StoreOptions(
-        url=database_url, ballast_bytes=0, partitions_ahead=1, retry_s=0.1, write_timeout_s=0.5,
-        statement_timeout_s=1.5,
-    )  # fmt: skip
-    with Store.open(options, clock) as opened:
+    with Store.open(impatient(database_url, monkeypatch), clock) as opened:
         opened.writer.start()
         opened.look_at_writing()
         yield opened
-
-
-@contextlib.contextmanager
-def read_only(store: Store, url: str) -> Iterator[None]:
-    """Every change is refused, as by a standby or a disk that is mounted read-only."""
-    if url.startswith("sqlite"):
-        _query_only(store, "ON")
-        yield
-        _query_only(store, "OFF")
-        return
-    _default(url, "on")
-    yield
-    _default(url, "off")
-
-
-def _query_only(store: Store, value: str) -> None:
-    connection = store._database._writer.raw_connection()
-    with contextlib.closing(connection):
-        connection.cursor().execute(f"PRAGMA query_only={value}")
-
-
-def _default(url: str, value: str) -> None:
-    import psycopg
-
-    with psycopg.connect(url.replace("+psycopg", ""), autocommit=True) as connection:
-        connection.execute("SET default_transaction_read_only = off")
-        name = connection.info.dbname
-        connection.execute(f'ALTER DATABASE "{name}" SET default_transaction_read_only = {value}')
-        connection.execute(  # the setting is that of new sessions
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-            "WHERE datname = current_database() AND application_name = 'rag-monitor'"
-        )
-
-
-@contextlib.contextmanager
-def locked(store: Store, url: str) -> Iterator[None]:
-    """Another program keeps the file, or a table that everything goes into, to itself."""
-    del store
-    if url.startswith("sqlite"):
-        other = sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)
-        with contextlib.closing(other):
-            other.execute("BEGIN EXCLUSIVE")
-            yield
-        return
-    import psycopg
-
-    with psycopg.connect(url.replace("+psycopg", "")) as connection:
-        connection.execute("LOCK TABLE spans IN EXCLUSIVE MODE")
-        yield
-        connection.rollback()
-
-
-def harm(kind: str, store: Store, url: str) -> AbstractContextManager[None]:
-    return {"read_only": read_only, "locked": locked}[kind](store, url)
 
 
 def counted(kind: str) -> float:

@@ -115,7 +115,17 @@ class _Interrupting:
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, GeneratorExit])
 @pytest.mark.parametrize(
     "setting",
-    ["app", "compression", "provider", "redact", "spool_dir", "enabled", "interval_s", "max_queue"],
+    [
+        "app",
+        "compression",
+        "provider",
+        "redact",
+        "spool_dir",
+        "enabled",
+        "interval_s",
+        "max_queue",
+        "strict",
+    ],
 )
 def test_a_value_that_interrupts_is_a_wrong_setting(
     setting: str, error: type[BaseException]

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 import pytest
 import uvicorn
 
+from rag_monitor import telemetry
 from rag_monitor.server.app import create_app
 from rag_monitor.server.protocol import BoundedProtocol
 from tests.unit.server.fakes import make_services
@@ -87,6 +88,8 @@ async def _idle(port: int, host: str = "127.0.0.1") -> Streams:
 async def test_one_address_full_of_idle_connections_keeps_nobody_out(
     listener: socket.socket, begun: bytes
 ) -> None:
+    counted = telemetry.DROPPED.labels(stage="server", reason="idle_connection")._value
+    before = counted.get()
     async with serving(listener, Crowded) as port:
         others = [await _idle(port, "127.0.0.2") for _ in range(3)]
         crowd = []
@@ -103,6 +106,7 @@ async def test_one_address_full_of_idle_connections_keeps_nobody_out(
 
     # Eight: those of the others are among them, for who holds few connections loses none.
     assert [answer.split(b"\r\n")[0] for answer in answers] == [b"HTTP/1.1 200 OK"] * 8
+    assert counted.get() > before
 
 
 async def test_a_body_that_is_announced_too_large_is_refused_before_it_is_sent(

@@ -8,7 +8,7 @@ import pytest
 
 from rag_monitor.errors import StoreUnavailable
 from rag_monitor.store import outage as outage_module
-from rag_monitor.store.outage import Outage
+from rag_monitor.store.outage import Incident, Outage
 
 LOG = logging.getLogger("rag_monitor.test")
 
@@ -37,4 +37,41 @@ def test_an_outage_is_told_when_it_begins_now_and_then_and_when_it_is_over(
         "not ready for 300 s: away",
         "not ready for 600 s: away",
         "not ready: over after 650 s",
+    ]
+
+
+def test_those_who_fail_for_one_cause_tell_of_it_once_and_of_its_end_when_all_went_through(
+    said: pytest.LogCaptureFixture,
+) -> None:
+    incident = Incident()
+    jobs, taking = Outage(LOG, "jobs wait", incident), Outage(LOG, "nothing taken in", incident)
+    for _ in range(3):
+        jobs.hit(StoreUnavailable("locked"))
+        taking.hit(StoreUnavailable("locked"))
+    jobs.passed()
+    assert said.messages == ["jobs wait: locked"]
+    taking.passed()
+
+    assert said.messages[1:] == ["jobs wait: over after 0 s"]
+
+
+def test_one_who_never_tries_again_hides_no_later_outage(
+    said: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [1000.0]
+    monkeypatch.setattr(outage_module.time, "monotonic", lambda: clock[0])
+    incident = Incident()
+    jobs, taking = Outage(LOG, "jobs wait", incident), Outage(LOG, "nothing taken in", incident)
+    taking.hit(StoreUnavailable("full"))  # and nobody sends anything from now on
+    clock[0] += 301
+    jobs.passed()
+    taking.hit(StoreUnavailable("full"))
+    clock[0] += 301
+    jobs.hit(StoreUnavailable("away"))
+
+    assert said.messages == [
+        "nothing taken in: full",
+        "nothing taken in: over after 301 s",
+        "nothing taken in: full",
+        "jobs wait: away",
     ]

@@ -54,7 +54,7 @@ def test_an_outage_of_taking_in_is_told_once_and_its_end_too(
     begun, ended = [record.getMessage() for record in caplog.records]
     assert begun.startswith("no traces are taken in")
     assert "disk of the database is full" in begun
-    assert ended.startswith("traces are taken in again after")
+    assert ended.startswith("no traces are taken in, senders are told to try again: over after")
 
 
 def test_readiness_names_a_full_disk_and_what_was_stored_is_still_served(
