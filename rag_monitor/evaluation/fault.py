@@ -83,15 +83,21 @@ def decide(signals: Signals, judge: str) -> Diagnosis:
 
 
 def searched(
-    diagnosis: Diagnosis, searched_passages: int, passage: str | None, probability: float = 0.0
+    diagnosis: Diagnosis,
+    looked_at: int,
+    passage: str | None,
+    probability: float = 0.0,
+    *,
+    cut_off: bool = False,
 ) -> Diagnosis:
     """The same after a search for what the contexts lack among passages that were retrieved before.
 
     Args:
         diagnosis: With a gap and a miss that nobody has told apart.
-        searched_passages: How many passages were looked at.
+        looked_at: How many passages.
         passage: The best one; None: none holds it.
         probability: P(it holds what a complete answer needs).
+        cut_off: It was retrieved for this very trace, and did not reach the model.
     """
     if not needs_search(diagnosis):
         return diagnosis
@@ -99,12 +105,14 @@ def searched(
     both = sum(probabilities.pop(fault, 0.0) for fault in _APART)
     # What no earlier passage holds may still stand in one that was never retrieved.
     held = _NOT_FOUND if passage is None else max(_NOT_FOUND, probability)
-    probabilities[Fault.MISSED_RETRIEVAL] = both * held
+    missed = Fault.BAD_RANKING if cut_off else Fault.MISSED_RETRIEVAL
+    probabilities[missed] = probabilities.get(missed, 0.0) + both * held
     probabilities[Fault.KNOWLEDGE_GAP] = both * (1 - held)
     if passage is None:
-        told = said(EvidenceKind.NOT_FOUND, value=float(searched_passages))
+        told = said(EvidenceKind.NOT_FOUND, value=float(looked_at))
     else:
-        told = said(EvidenceKind.FOUND, passage, probability)
+        kind = EvidenceKind.CUT_OFF if cut_off else EvidenceKind.FOUND
+        told = said(kind, passage, probability)
     evidence = [e for e in diagnosis.evidence if e.kind is not EvidenceKind.NOT_SEARCHED]
     return replace(diagnosis, probabilities=probabilities, evidence=(*evidence, told))
 

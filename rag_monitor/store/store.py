@@ -16,6 +16,7 @@ from rag_monitor.store.annotations import FeedbackAnnotations, ReportedScores
 from rag_monitor.store.audit import AuditLog
 from rag_monitor.store.budgets import Budgets
 from rag_monitor.store.clock_repair import ClockRepair
+from rag_monitor.store.earlier_passages import EarlierPassages
 from rag_monitor.store.engine import Database, exposure, require_folder
 from rag_monitor.store.integrity import Integrity, was_left_open
 from rag_monitor.store.keys import Keys
@@ -82,6 +83,7 @@ class Store:
         self.names: Final = Names(database, clock, naming)
         self.traces: Final = Traces(database, clock, self.names)
         self.tasks: Final = Tasks(database, clock)
+        self.earlier_passages: Final = EarlierPassages(database)
         self.rollups: Final = Rollups(database, clock)
         self.rules: Final = Rules(database, clock)
         self.alerts: Final = Alerts(database, clock)

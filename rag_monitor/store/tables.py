@@ -216,6 +216,22 @@ decisions: Final = Table(
     **PARTITION_BY,
 )
 
+faults: Final = Table(
+    "faults",
+    metadata,
+    *_of_trace(),
+    _column("judge", Name),  # the identity as text
+    _column("app", Name),
+    _column("started_at", Moment),
+    _column("fault", Name),
+    _column("probability", Float),
+    _column("probabilities", Json),
+    _column("evidence", Json),
+    _column("created_at", Moment),
+    PrimaryKeyConstraint("project", "trace_id", "judge", "day"),
+    **PARTITION_BY,
+)
+
 evaluation_tasks: Final = Table(
     "evaluation_tasks",
     metadata,
