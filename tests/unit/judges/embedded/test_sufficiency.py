@@ -44,7 +44,7 @@ def test_contexts_suffice_with_the_passage_that_holds_it_and_not_without(
     ("question", "passage", "reason"),
     [
         ("What did delivery cost in 2021?", "In 2020 delivery cost 9 euros.", "year_mismatch"),
-        ("高一（2）班在几楼？第二期何时开始？", "第一期3月1日开始。", "series_mismatch"),
+        ("第二期何时开始？", "第一期3月1日开始。", "series_mismatch"),
     ],
 )
 def test_a_passage_about_another_year_or_series_does_not_count(
