@@ -74,58 +74,67 @@ def sufficiency_features(
     weights = query_weights(question, evidence, qualifiers_of(question))
     total = fsum(weights.values()) or 1.0
     kind = answer_type(question.text)
-    pairs = _pairs(question)
-    passages = [(place, evidence.passages[place]) for place in places]
+    pairs = frozenset(zip(question.content, question.content[1:], strict=False))
+    sought = frozenset(weights)
     best, where = [0.0] * 3, None
-    for place, passage in passages:
-        windows = list(_windows(passage))
-        held = [_held(weights, terms) / total for _, terms in windows]
+    for place in places:
+        passage = evidence.passages[place]
+        held = _windows(passage, sought, weights, total)
         found = [
             max(held, default=0.0),
-            _stated(kind, [sentences for sentences, _ in windows], held),
-            len(pairs & _together(passage)) / len(pairs) if pairs else _UNKNOWN,
+            _stated(kind, passage.sentences, held),
+            _together(pairs, passage.sentences) / len(pairs) if pairs else _UNKNOWN,
         ]
         if found[0] > best[0]:
             where = place
         best = list(map(max, best, found))
-    every = frozenset[str]().union(*[passage.terms for _, passage in passages])
-    return [*best, _held(weights, every) / total], where
+    every = frozenset[str]().union(*[sought & evidence.passages[place].terms for place in places])
+    return [*best, _weight(weights, every) / total], where
 
 
-def _stated(kind: AnswerType, windows: Sequence[Sequence[Segment]], held: Sequence[float]) -> float:
+def _windows(
+    passage: IndexedPassage, sought: frozenset[str], weights: Mapping[str, float], total: float
+) -> list[float]:
+    """Share of the weight that the sentences from each one on hold."""
+    terms = [sought & sentence.terms for sentence in passage.sentences]
+    return [
+        _weight(weights, first.union(*terms[place + 1 : place + _WINDOW])) / total
+        for place, first in enumerate(terms)
+    ]
+
+
+def _weight(weights: Mapping[str, float], terms: frozenset[str]) -> float:
+    # Exact, for sets are in another order in every process.
+    return fsum([weights[term] for term in terms])
+
+
+def _stated(kind: AnswerType, sentences: Sequence[Segment], held: Sequence[float]) -> float:
+    """The most that a window holds in which what is asked for is stated."""
     if not (kind.measured or kind.worded):
         return _UNKNOWN * max(held, default=0.0)
-    return max(
-        (
-            share
-            for share, sentences in zip(held, windows, strict=True)
-            if any(kind.stated_by(sentence) for sentence in sentences)
-        ),
-        default=0.0,
-    )
+    for place in sorted(range(len(held)), key=lambda n: -held[n]):
+        if any(kind.stated_by(sentence) for sentence in sentences[place : place + _WINDOW]):
+            return held[place]
+    return 0.0
 
 
-def _windows(passage: IndexedPassage) -> Iterator[tuple[Sequence[Segment], frozenset[str]]]:
-    sentences = passage.sentences
-    for place in range(len(sentences)):
-        window = sentences[place : place + _WINDOW]
-        yield window, frozenset[str]().union(*[sentence.terms for sentence in window])
+def _together(pairs: frozenset[tuple[str, str]], sentences: Sequence[Segment]) -> int:
+    """How many of the pairs stand together in a sentence, in either order."""
+    left = set(pairs)
+    for sentence in sentences:
+        words = sentence.token_set
+        here = [pair for pair in left if pair[0] in words and pair[1] in words]
+        if here:
+            left.difference_update(_near(here, sentence.content))
+    return len(pairs) - len(left)
 
 
-def _held(weights: Mapping[str, float], terms: frozenset[str]) -> float:
-    # Exact, for sets are in another order in every process.
-    return fsum([weights[term] for term in weights.keys() & terms])
-
-
-def _pairs(question: Segment) -> frozenset[tuple[str, str]]:
-    return frozenset(zip(question.content, question.content[1:], strict=False))
-
-
-def _together(passage: IndexedPassage) -> frozenset[tuple[str, str]]:
-    """Pairs of words that stand together in a sentence, in either order."""
-    return frozenset(
-        (word, other)
-        for sentence in passage.sentences
-        for place, word in enumerate(sentence.content)
-        for other in sentence.content[max(0, place - _REACH) : place + _REACH + 1]
-    )
+def _near(pairs: Sequence[tuple[str, str]], words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    wanted = frozenset(word for pair in pairs for word in pair)
+    places: dict[str, list[int]] = {}
+    for place, word in enumerate(words):
+        if word in wanted:
+            places.setdefault(word, []).append(place)
+    for first, second in pairs:
+        if any(abs(a - b) <= _REACH for a in places[first] for b in places[second]):
+            yield first, second

@@ -72,9 +72,7 @@ def test_faithfulness_is_the_mean_probability_over_statements() -> None:
 
 
 def test_context_sufficiency_is_the_probability_itself_also_of_a_refusal() -> None:
-    result = score(
-        "context_sufficiency", THREE, said({Aspect.SUFFICIENCY: (0.35,)}, refusal=True)
-    )
+    result = score("context_sufficiency", THREE, said({Aspect.SUFFICIENCY: (0.35,)}, refusal=True))
 
     assert (result.status, result.value) == (ScoreStatus.SCORED, 0.35)
 
