@@ -87,7 +87,7 @@ class EvidenceKind(StrEnum):
     """Earlier passages were not searched, so a gap and a miss are equally probable."""
     NOT_FOUND = "not_found"
     """No passage that was retrieved before holds it; `value` is how many were searched."""
-    FOUND = "found"
+    EARLIER_PASSAGE = "earlier_passage"
     """`text` is the passage that holds it, `value` how probably."""
     CUT_OFF = "cut_off"
     """`text` was retrieved and did not reach the model."""

@@ -37,7 +37,7 @@ from typing import Final
 from rag_monitor.domain.fault import Diagnosis, EvidenceKind, Fault, FaultEvidence
 from rag_monitor.domain.score import Score
 from rag_monitor.domain.trace import Trace
-from rag_monitor.evaluation.fault_signals import Signals, read_signals, said
+from rag_monitor.evaluation.fault_signals import Signals, evidence_item, read_signals
 
 _EVEN: Final = 0.5
 _NOT_SEARCHED: Final = 0.5
@@ -71,13 +71,13 @@ def diagnose(trace: Trace, scores: Sequence[Score], judge: str) -> Diagnosis | N
 def decide(signals: Signals, judge: str) -> Diagnosis:
     """The table."""
     left = 1.0
-    found: dict[Fault, float] = {}
+    shares: dict[Fault, float] = {}
     for takes, divided in _rows(signals):
         for fault, share in divided.items():
-            found[fault] = found.get(fault, 0.0) + left * takes * share
+            shares[fault] = shares.get(fault, 0.0) + left * takes * share
         left *= 1 - takes
-    found[Fault.NONE] = found.get(Fault.NONE, 0.0) + left
-    probabilities = {fault: value for fault, value in found.items() if value > 0}
+    shares[Fault.NONE] = shares.get(Fault.NONE, 0.0) + left
+    probabilities = {fault: value for fault, value in shares.items() if value > 0}
     diagnosis = Diagnosis(judge=judge, probabilities=probabilities)
     return replace(diagnosis, evidence=_evidence(diagnosis.fault, signals))
 
@@ -109,12 +109,12 @@ def searched(
     probabilities[missed] = probabilities.get(missed, 0.0) + both * held
     probabilities[Fault.KNOWLEDGE_GAP] = both * (1 - held)
     if passage is None:
-        told = said(EvidenceKind.NOT_FOUND, value=float(looked_at))
+        search_result = evidence_item(EvidenceKind.NOT_FOUND, value=float(looked_at))
     else:
-        kind = EvidenceKind.CUT_OFF if cut_off else EvidenceKind.FOUND
-        told = said(kind, passage, probability)
+        kind = EvidenceKind.CUT_OFF if cut_off else EvidenceKind.EARLIER_PASSAGE
+        search_result = evidence_item(kind, passage, probability)
     evidence = [e for e in diagnosis.evidence if e.kind is not EvidenceKind.NOT_SEARCHED]
-    return replace(diagnosis, probabilities=probabilities, evidence=(*evidence, told))
+    return replace(diagnosis, probabilities=probabilities, evidence=(*evidence, search_result))
 
 
 def needs_search(diagnosis: Diagnosis) -> bool:
@@ -131,13 +131,12 @@ def _rows(signals: Signals) -> Sequence[Row]:
     ]
     if signals.declines:
         return [*before, (1 - lacking, {Fault.NEEDLESS_REFUSAL: 1.0}), (1.0, insufficient)]
-    known = signals.sufficient is not None
     return [
         *before,
         (float(signals.stale), {Fault.STALE_SOURCE: 1.0}),
         (float(signals.conflicting), {Fault.CONFLICTING_SOURCES: 1.0}),
         (signals.unsupported * signals.swapped, {Fault.CONTRADICTED: 1.0}),
-        (lacking if known else 0.0, insufficient),
+        (0.0 if signals.sufficient is None else lacking, insufficient),
         (signals.unsupported * (1 - signals.swapped), {Fault.INVENTED: 1.0}),
         _relevance(signals.grade),
         (signals.unanswered, {Fault.INCOMPLETE: 1.0}),
@@ -191,7 +190,7 @@ _TOLD_BY: Final[Mapping[Fault, tuple[str, ...]]] = {
 
 
 def _evidence(fault: Fault, signals: Signals) -> tuple[FaultEvidence, ...]:
-    told = signals.of(*_TOLD_BY[fault])
+    evidence = signals.of(*_TOLD_BY[fault])
     if fault in _APART and signals.held is None:
-        return (*told, said(EvidenceKind.NOT_SEARCHED))
-    return told
+        return (*evidence, evidence_item(EvidenceKind.NOT_SEARCHED))
+    return evidence

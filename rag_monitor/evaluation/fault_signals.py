@@ -68,8 +68,8 @@ class Signals:
 
     def of(self, *names: str) -> tuple[FaultEvidence, ...]:
         """The evidence of some signals."""
-        found = self.evidence or {}
-        return tuple(item for name in names for item in found.get(name, ()))
+        by_signal = self.evidence or {}
+        return tuple(item for name in names for item in by_signal.get(name, ()))
 
 
 def read_signals(trace: Trace, scores: Sequence[Score]) -> Signals | None:
@@ -86,7 +86,7 @@ def read_signals(trace: Trace, scores: Sequence[Score]) -> Signals | None:
     return signals if judged or signals.failed or signals.misrouted else None
 
 
-def said(
+def evidence_item(
     kind: EvidenceKind, text: str = "", value: float | None = None, passage: int | None = None
 ) -> FaultEvidence:
     """A piece of evidence with its text cut to length."""
@@ -111,9 +111,11 @@ class _Reader:
         stale, conflicting = (False, False) if declines else self._conflicts()
         held, cut_off = self._labelled_retrieval()
         if grade is not None:
-            self._evidence["grade"] = (said(EvidenceKind.GRADE, value=grade),)
+            self._evidence["grade"] = (evidence_item(EvidenceKind.GRADE, value=grade),)
         if declines:
-            self._evidence["declines"] = (said(EvidenceKind.REFUSAL, self._trace.answer or ""),)
+            self._evidence["declines"] = (
+                evidence_item(EvidenceKind.REFUSAL, self._trace.answer or ""),
+            )
         return Signals(
             failed=self._failed(sufficient),
             misrouted=self._misrouted(),
@@ -143,16 +145,18 @@ class _Reader:
     def _failed(self, sufficient: float | None) -> float:
         trace = self._trace
         if trace.status is TraceStatus.ERROR:
-            self._evidence["failed"] = (said(EvidenceKind.ERROR, trace.error or ""),)
+            self._evidence["failed"] = (evidence_item(EvidenceKind.ERROR, trace.error or ""),)
             return 1.0
         if trace.status is TraceStatus.OK and trace.answer is not None and is_blank(trace.answer):
-            self._evidence["failed"] = (said(EvidenceKind.NO_ANSWER),)
+            self._evidence["failed"] = (evidence_item(EvidenceKind.NO_ANSWER),)
             return 1.0
         calls = [hit.name for hit in trace.hits if not hit.ok]
         calls += [r.error for r in trace.retrievals if r.error]
         if not calls:
             return 0.0
-        self._evidence["failed"] = tuple(said(EvidenceKind.ERROR, call) for call in calls[:3])
+        self._evidence["failed"] = tuple(
+            evidence_item(EvidenceKind.ERROR, call) for call in calls[:3]
+        )
         # With what it needs in hand, an application has got over it.
         return 1.0 - (sufficient or 0.0)
 
@@ -164,7 +168,7 @@ class _Reader:
             names = self._trace.expected.names(kind)
             reached = {hit.name for hit in self._trace.hits if hit.kind is kind}
             if names and reached.isdisjoint(names):
-                missed.append(said(EvidenceKind.NOT_HIT, names[0]))
+                missed.append(evidence_item(EvidenceKind.NOT_HIT, names[0]))
         self._evidence["misrouted"] = tuple(missed)
         return 1.0 if missed else 0.0
 
@@ -174,14 +178,16 @@ class _Reader:
         A supported answer that answers the question shows that the contexts sufficed for it.
         """
         if self._passages is None:
-            self._evidence["sufficient"] = (said(EvidenceKind.CONTEXTS_UNKNOWN),)
+            self._evidence["sufficient"] = (evidence_item(EvidenceKind.CONTEXTS_UNKNOWN),)
             return None
-        found = self._told_sufficiency()
+        sufficient = self._told_sufficiency()
         if not declines and grade is not None and self._scores.keys() & _OF_SUPPORT:
-            found = max(found or 0.0, (1 - unsupported) * grade)
-        if found is not None:
-            self._evidence["sufficient"] = (said(EvidenceKind.SUFFICIENCY, value=found),)
-        return found
+            sufficient = max(sufficient or 0.0, (1 - unsupported) * grade)
+        if sufficient is not None:
+            self._evidence["sufficient"] = (
+                evidence_item(EvidenceKind.SUFFICIENCY, value=sufficient),
+            )
+        return sufficient
 
     def _told_sufficiency(self) -> float | None:
         if not self._passages:
@@ -189,9 +195,9 @@ class _Reader:
         coverage = self._scores.get("context_recall")
         if coverage is not None and not coverage.inferred and coverage.verdicts:
             return min(verdict.probability for verdict in coverage.verdicts)
-        judged = self._value(SUFFICIENCY_METRIC)
-        if judged is not None:
-            return judged
+        sufficiency = self._value(SUFFICIENCY_METRIC)
+        if sufficiency is not None:
+            return sufficiency
         relevant = self._verdicts("context_relevance", Aspect.RELEVANCE)
         return max((verdict.probability for verdict in relevant), default=None)
 
@@ -200,15 +206,15 @@ class _Reader:
         relevant = set(self._trace.expected.relevant_ids or ()) if self._trace.expected else set()
         if not relevant:
             return None, 0.0
-        shown = {document.id for document in self._trace.contexts or ()}
+        context_ids = {document.id for document in self._trace.contexts or ()}
         returned = {d.id for r in self._trace.retrievals for d in r.documents}
-        below = sorted(id_ for id_ in relevant & returned - shown if id_)
+        below = sorted(id_ for id_ in relevant & returned - context_ids if id_)
         if below:
-            self._evidence["held"] = (said(EvidenceKind.CUT_OFF, below[0]),)
+            self._evidence["held"] = (evidence_item(EvidenceKind.CUT_OFF, below[0]),)
             return 1.0, 1.0
-        missing = sorted(relevant - shown)
+        missing = sorted(relevant - context_ids)
         if missing:
-            self._evidence["held"] = (said(EvidenceKind.FOUND, missing[0], 1.0),)
+            self._evidence["held"] = (evidence_item(EvidenceKind.EARLIER_PASSAGE, missing[0], 1.0),)
         return (1.0, 0.0) if missing else (None, 0.0)
 
     def _support(self) -> tuple[float, float]:
@@ -218,7 +224,7 @@ class _Reader:
         if worst is None:
             return (0.0 if whole is None else 1 - whole), 0.0
         self._evidence["support"] = (
-            said(EvidenceKind.STATEMENT, worst.text, worst.probability, worst.evidence),
+            evidence_item(EvidenceKind.STATEMENT, worst.text, worst.probability, worst.evidence),
         )
         unsupported = 1 - (worst.probability if whole is None else whole)
         return unsupported, self._swapped(worst)
@@ -226,9 +232,9 @@ class _Reader:
     def _swapped(self, statement: Verdict) -> float:
         if statement.reason in _CONTRADICTS:
             return 1.0
-        given = statement.reason in _DIFFERS
-        known = statement.reason == "not_covered" or not self._passages
-        if (known and not given) or self._passages is None:
+        differs = statement.reason in _DIFFERS
+        uncovered = statement.reason == "not_covered" or not self._passages
+        if (uncovered and not differs) or self._passages is None:
             return 0.0
         terms = worded_terms(fold(statement.text))
         places = range(len(self._passages)) if statement.evidence is None else [statement.evidence]
@@ -240,7 +246,7 @@ class _Reader:
             ),
             default=0,
         )
-        return (1.0 if given else _UNGIVEN) * held / max(1, len(terms))
+        return (1.0 if differs else _UNGIVEN) * held / max(1, len(terms))
 
     def _conflicts(self) -> tuple[bool, bool]:
         """Whether a newer passage states another value, and whether one of unknown age does."""
@@ -254,11 +260,17 @@ class _Reader:
                 conflicting = conflicting or conflict
             elif ages[0] < ages[1] and ages[0][0] not in named:
                 stale = stale or conflict
-        shown = stale or conflicting
-        if shown is not None:
+        value_conflict = stale or conflicting
+        if value_conflict is not None:
             self._evidence["conflict"] = (
-                said(EvidenceKind.VALUE_USED, shown.used_text, passage=shown.used),
-                said(EvidenceKind.VALUE_BESIDE, shown.other_text, passage=shown.other),
+                evidence_item(
+                    EvidenceKind.VALUE_USED, value_conflict.used_text, passage=value_conflict.used
+                ),
+                evidence_item(
+                    EvidenceKind.VALUE_BESIDE,
+                    value_conflict.other_text,
+                    passage=value_conflict.other,
+                ),
             )
         return stale is not None, stale is None and conflicting is not None
 
@@ -279,19 +291,19 @@ class _Reader:
         points = self._trace.expected.key_points if self._trace.expected else None
         if not points or is_blank(self._trace.answer):
             return 0.0
-        told = term_set(fold(self._trace.answer or ""))
+        answer_terms = term_set(fold(self._trace.answer or ""))
         lacking = []
         for point in points:
             terms = term_set(fold(point))
-            if len(terms & told) < _ANSWERED * len(terms):
-                lacking.append(said(EvidenceKind.NOT_ANSWERED, point))
+            if len(terms & answer_terms) < _ANSWERED * len(terms):
+                lacking.append(evidence_item(EvidenceKind.NOT_ANSWERED, point))
         self._evidence["unanswered"] = tuple(lacking[:3])
         return len(lacking) / len(points)
 
     def _miscited(self) -> float:
         validity = self._value("citation_validity")
         if validity is not None and validity < 1:
-            self._evidence["miscited"] = (said(EvidenceKind.CITATION, value=0.0),)
+            self._evidence["miscited"] = (evidence_item(EvidenceKind.CITATION, value=0.0),)
             return 1.0
         supported = {v.text: v.probability for v in self._verdicts("faithfulness", Aspect.SUPPORT)}
         doubts: Iterable[tuple[float, Verdict]] = (
@@ -304,7 +316,9 @@ class _Reader:
             return 0.0
         doubt, verdict = worst
         self._evidence["miscited"] = (
-            said(EvidenceKind.CITATION, verdict.text, verdict.probability, verdict.evidence),
+            evidence_item(
+                EvidenceKind.CITATION, verdict.text, verdict.probability, verdict.evidence
+            ),
         )
         return doubt
 
@@ -313,7 +327,7 @@ class _Reader:
         precision = self._value("context_precision")
         if precision is None or not any(verdict.holds for verdict in useful):
             return None
-        self._evidence["ranking"] = (said(EvidenceKind.RANKING, value=precision),)
+        self._evidence["ranking"] = (evidence_item(EvidenceKind.RANKING, value=precision),)
         return precision
 
 

@@ -41,8 +41,10 @@ def missed_passage(
 
     It has to be likelier than every passage of the contexts, which did not suffice.
     """
-    asked, shown = term_set(fold(question)), frozenset(contexts)
-    sharing = [(len(asked & c.terms), c) for c in candidates if c.text not in shown]
+    question_terms, context_texts = term_set(fold(question)), frozenset(contexts)
+    sharing = [
+        (len(question_terms & c.terms), c) for c in candidates if c.text not in context_texts
+    ]
     sharing = [item for item in sharing if item[0]]
     # The order of equals is that of the candidates: the newest first.
     best = sorted(sharing, key=lambda item: -item[0])[:_RATED]
@@ -50,8 +52,8 @@ def missed_passage(
         return None
     texts = [*contexts, *(candidate.text for _, candidate in best)]
     rated = [value for value, _ in relevance(EvidenceIndex.build(texts, question), question)]
-    known = max(rated[: len(contexts)], default=0.0)
-    found = max(range(len(contexts), len(texts)), key=lambda place: rated[place])
-    if rated[found] < _LIKELY or rated[found] <= known:
+    best_context = max(rated[: len(contexts)], default=0.0)
+    likeliest = max(range(len(contexts), len(texts)), key=lambda place: rated[place])
+    if rated[likeliest] < _LIKELY or rated[likeliest] <= best_context:
         return None
-    return MissedPassage(texts[found], rated[found])
+    return MissedPassage(texts[likeliest], rated[likeliest])

@@ -43,7 +43,7 @@ class FaultFinder:
         self, tasks: Sequence[EvaluationTask], outcomes: Sequence[Outcome]
     ) -> dict[int, Diagnosis]:
         """What was at fault, by the id of the task, where there are scores to tell it from."""
-        found: dict[int, Diagnosis] = {}
+        diagnoses: dict[int, Diagnosis] = {}
         left = _SEARCHES
         for task, outcome in zip(tasks, outcomes, strict=True):
             try:
@@ -56,8 +56,8 @@ class FaultFinder:
                 telemetry.dropped("fault", "failed")
                 continue
             if diagnosis is not None:
-                found[task.id] = diagnosis
-        return found
+                diagnoses[task.id] = diagnosis
+        return diagnoses
 
     def _searched(self, task: EvaluationTask, diagnosis: Diagnosis) -> Diagnosis:
         trace = task.trace

@@ -86,7 +86,7 @@ async def test_a_passage_that_others_got_shows_that_retrieval_missed_it(house: H
     assert first.fault is Fault.NONE
     assert second is not None
     assert second.fault is Fault.MISSED_RETRIEVAL
-    assert WARRANTY in [e.text for e in second.evidence if e.kind is EvidenceKind.FOUND]
+    assert WARRANTY in [e.text for e in second.evidence if e.kind is EvidenceKind.EARLIER_PASSAGE]
 
 
 async def test_what_no_passage_ever_held_is_a_gap(house: House) -> None:

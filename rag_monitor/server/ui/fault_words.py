@@ -42,7 +42,7 @@ EVIDENCE: Final[Mapping[EvidenceKind, str]] = {
         "Earlier passages were not searched: a gap and a miss are equally probable"
     ),
     EvidenceKind.NOT_FOUND: msgid("Earlier passages searched without a find"),
-    EvidenceKind.FOUND: msgid("Passage that holds it"),
+    EvidenceKind.EARLIER_PASSAGE: msgid("Passage that holds it"),
     EvidenceKind.CUT_OFF: msgid("Retrieved, and not given to the model"),
     EvidenceKind.STATEMENT: msgid("Least supported statement"),
     EvidenceKind.VALUE_USED: msgid("The answer's value"),

@@ -257,7 +257,7 @@ def test_a_passage_that_holds_it_makes_a_miss() -> None:
     assert after.fault is Fault.MISSED_RETRIEVAL
     assert after.stage is Stage.RETRIEVAL
     assert after.probability == pytest.approx(0.81)
-    assert [e.text for e in after.evidence if e.kind is EvidenceKind.FOUND] == [
+    assert [e.text for e in after.evidence if e.kind is EvidenceKind.EARLIER_PASSAGE] == [
         "We ship to Mars from 2031 on."
     ]
     assert not needs_search(after)
