@@ -25,6 +25,8 @@ class Aspect(StrEnum):
     """Per passage: was it useful in arriving at the answer?"""
     USE = "use"
     """Per passage: did the answer actually draw on it?"""
+    SUFFICIENCY = "sufficiency"
+    """Once: do the contexts hold what a complete answer to the question needs?"""
     COVERAGE = "coverage"
     """Per key point: does any passage cover it?"""
     GRADE = "grade"

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Annotated, Final
 
 from rag_monitor.domain.decision import SamplingDecision
+from rag_monitor.domain.fault import Diagnosis
 from rag_monitor.domain.feedback import Feedback
 from rag_monitor.domain.judgement import JudgeUsage
 from rag_monitor.domain.names import NameKind
@@ -214,6 +215,8 @@ class StoredTrace:
     decisions: tuple[SamplingDecision, ...] = ()
     reported: tuple[ReportedScore, ...] = ()
     """Scores of other tools, by source and name."""
+    faults: tuple[Diagnosis, ...] = ()
+    """What each judge's verdicts say was at fault, the newest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -130,7 +130,7 @@ FIELDS: Final = frozenset(
         "label_faithful", "context_labels", "label", "predicted", "retrievals", "status", "error",
         "environment", "streamed", "usage", "truncated", "meta", "metadata", "attributes",
         "convention", "revision", "project", "received_at", "scores", "feedback", "decisions",
-        "reported_scores",
+        "reported_scores", "faults",
     }
 )  # fmt: skip
 """Everything Trace JSON knows; `meta` and what else the API adds are accepted and left alone."""

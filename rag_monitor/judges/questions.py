@@ -24,15 +24,16 @@ from rag_monitor.judges.prompts import PromptSet
 from rag_monitor.language.claims import AnswerParts, take_apart
 
 PER_PASSAGE: Final = (Aspect.RELEVANCE, Aspect.USEFULNESS, Aspect.USE)
-ONCE: Final = (Aspect.ANSWER_SUPPORTED, Aspect.GRADE, Aspect.NONCOMMITTAL)
+ONCE: Final = (Aspect.ANSWER_SUPPORTED, Aspect.SUFFICIENCY, Aspect.GRADE, Aspect.NONCOMMITTAL)
 ASKABLE: Final = frozenset(Aspect) - {Aspect.CITED_SUPPORT, Aspect.CITATION}
 """What is put to a language model. Citations would take a question for each statement and set of
 passages; the embedded judge, which sees every trace, tells of them."""
-NEEDS_ANSWER: Final = frozenset(Aspect) - {Aspect.RELEVANCE, Aspect.COVERAGE}
+NEEDS_ANSWER: Final = frozenset(Aspect) - {Aspect.RELEVANCE, Aspect.SUFFICIENCY, Aspect.COVERAGE}
 NEEDS_CONTEXTS: Final = frozenset(
     {
         Aspect.SUPPORT,
         Aspect.ANSWER_SUPPORTED,
+        Aspect.SUFFICIENCY,
         Aspect.COVERAGE,
         Aspect.SUMMARY_QUESTION,
         *PER_PASSAGE,
@@ -186,7 +187,10 @@ def question_text(question: Question, prompts: PromptSet, *, has_query: bool) ->
 def _known(plan: Plan, question: Question) -> Verdict | None:
     """Answers that follow from the rules: nothing recalled, a refusal, an answer of no words."""
     aspect = question.aspect
-    if aspect in (*_OF_STATEMENTS, Aspect.COVERAGE) and not plan.request.contexts:
+    if (
+        aspect in (*_OF_STATEMENTS, Aspect.SUFFICIENCY, Aspect.COVERAGE)
+        and not plan.request.contexts
+    ):
         return question.verdict(0.0, reason="no_contexts")
     if aspect is Aspect.NONCOMMITTAL and plan.refusal:
         return question.verdict(1.0, reason="refusal_rule")

@@ -14,6 +14,7 @@ METRIC_NAMES: Final[Mapping[str, str]] = {
     "answer_relevance": msgid("Answer relevance"),
     "answer_relevancy": msgid("Answer relevancy"),
     "context_relevance": msgid("Context relevance"),
+    "context_sufficiency": msgid("Context sufficiency"),
     "context_precision": msgid("Context precision"),
     "context_utilization": msgid("Context utilization"),
     "context_recall": msgid("Context recall"),

@@ -30,6 +30,7 @@ SCORE_METRICS: Final = (
     "answer_relevance",
     "answer_relevancy",
     "context_relevance",
+    "context_sufficiency",
     "context_precision",
     "context_utilization",
     "context_recall",

@@ -18,6 +18,7 @@ from rag_monitor.store.bulk import Key, chunks
 from rag_monitor.store.rollup_changes import TraceCounts
 from rag_monitor.store.tables import (
     evaluation_tasks,
+    faults,
     hits,
     passages,
     retrievals,
@@ -193,7 +194,7 @@ def _write(connection: Connection, changes: _Changes, now: datetime) -> None:
 def _forget_older(connection: Connection, replaced: Sequence[Key]) -> None:
     """Take the older revision out of the way: its rows, its tasks, its scores from estimates."""
     for project, trace_ids in chunks(replaced):
-        for table in (traces, retrievals, hits, evaluation_tasks):
+        for table in (traces, retrievals, hits, evaluation_tasks, faults):
             connection.execute(
                 delete(table).where(table.c.project == project, table.c.trace_id.in_(trace_ids))
             )

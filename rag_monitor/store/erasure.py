@@ -16,6 +16,7 @@ from rag_monitor.store.engine import Database
 from rag_monitor.store.tables import (
     decisions,
     evaluation_tasks,
+    faults,
     feedback,
     hits,
     outbox,
@@ -37,6 +38,7 @@ OF_TRACE: Final = (
     hits,
     scores,
     decisions,
+    faults,
     evaluation_tasks,
     traces,
     trace_keys,

@@ -30,6 +30,7 @@ from rag_monitor.store.tables import (
     budgets,
     decisions,
     evaluation_tasks,
+    faults,
     feedback,
     hits,
     outbox,
@@ -78,7 +79,7 @@ class Ballast:
 
 
 _LOG: Final = logging.getLogger(__name__)
-_OF_TRACE: Final = (evaluation_tasks, hits, retrievals, spans, traces, trace_keys)
+_OF_TRACE: Final = (evaluation_tasks, faults, hits, retrievals, spans, traces, trace_keys)
 """Kept `traces_days`; the key goes last, so that an interrupted run is continued by the next."""
 _OF_SCORES: Final = (decisions, scores)
 _APP_BATCH: Final = 200

@@ -16,6 +16,7 @@ from rag_monitor.store.annotations import FeedbackAnnotations, ReportedScores
 from rag_monitor.store.audit import AuditLog
 from rag_monitor.store.budgets import Budgets
 from rag_monitor.store.clock_repair import ClockRepair
+from rag_monitor.store.earlier_passages import EarlierPassages
 from rag_monitor.store.engine import Database, exposure, require_folder
 from rag_monitor.store.integrity import Integrity, was_left_open
 from rag_monitor.store.keys import Keys
@@ -24,7 +25,7 @@ from rag_monitor.store.leases import Leases, database_now
 from rag_monitor.store.lockfile import FileLock
 from rag_monitor.store.names import Names, Naming
 from rag_monitor.store.options import StoreOptions
-from rag_monitor.store.outage import Incident, Outage, WriteProbe
+from rag_monitor.store.outage import Incident, Outage
 from rag_monitor.store.outbox import Outbox
 from rag_monitor.store.raw_spans import AssemblyBacklog
 from rag_monitor.store.replies import Replies
@@ -36,6 +37,7 @@ from rag_monitor.store.spans import Spans
 from rag_monitor.store.spending import Spending
 from rag_monitor.store.tasks import Tasks
 from rag_monitor.store.traces import Traces
+from rag_monitor.store.write_probe import WriteProbe
 from rag_monitor.store.writer import Writer
 
 T = TypeVar("T")
@@ -81,6 +83,7 @@ class Store:
         self.names: Final = Names(database, clock, naming)
         self.traces: Final = Traces(database, clock, self.names)
         self.tasks: Final = Tasks(database, clock)
+        self.earlier_passages: Final = EarlierPassages(database)
         self.rollups: Final = Rollups(database, clock)
         self.rules: Final = Rules(database, clock)
         self.alerts: Final = Alerts(database, clock)

@@ -134,8 +134,7 @@ traces: Final = Table(
 passages: Final = Table(
     "passages",
     metadata,
-    _column("project", Name),
-    _column("sha256", Name),
+    *_names("project", "sha256"),
     _column("content", SafeText),
     _column("last_day", Date),  # newest day of a trace that names it
     PrimaryKeyConstraint("project", "sha256"),
@@ -162,8 +161,7 @@ hits: Final = Table(
     metadata,
     *_of_trace(),
     _column("position", Integer),
-    _column("kind", Name),
-    _column("name", Name),
+    *_names("kind", "name"),
     _column("ok", Boolean),
     Column("items", BigInteger),
     Column("latency_ms", Float),
@@ -206,13 +204,28 @@ decisions: Final = Table(
     _column("judge", Name),
     _column("included", Boolean),
     _column("probability", Float),
-    _column("reason", Name),
-    _column("stratum", Name),
+    *_names("reason", "stratum"),
     _column("salt", Name),
     _column("decided_at", Moment),
     Column("usage", Json),  # of the judgement that followed; NULL: none that costs anything
     PrimaryKeyConstraint("project", "trace_id", "judge", "day"),
     _partial("ix_decisions_people", "project", "decided_at", "trace_id", where=_FOR_PEOPLE),
+    **PARTITION_BY,
+)
+
+faults: Final = Table(
+    "faults",
+    metadata,
+    *_of_trace(),
+    _column("judge", Name),  # the identity as text
+    _column("app", Name),
+    _column("started_at", Moment),
+    _column("fault", Name),
+    _column("probability", Float),
+    _column("probabilities", Json),
+    _column("evidence", Json),
+    _column("created_at", Moment),
+    PrimaryKeyConstraint("project", "trace_id", "judge", "day"),
     **PARTITION_BY,
 )
 
@@ -246,8 +259,7 @@ feedback: Final = Table(
     "feedback",
     metadata,
     Column("id", Serial, primary_key=True),
-    _column("project", Name),
-    _column("trace_id", Name),
+    *_names("project", "trace_id"),
     _column("value", Float),
     Column("metric", Name),
     Column("statement", Integer),
@@ -277,8 +289,7 @@ reported_scores: Final = Table(
 dirty_minutes: Final = Table(
     "dirty_minutes",
     metadata,
-    _column("project", Name),
-    _column("app", Name),
+    *_names("project", "app"),
     _column("minute", Moment),
     _column("version", BigInteger),
     _column("marked_at", Moment),
@@ -289,8 +300,7 @@ dirty_minutes: Final = Table(
 rollups: Final = Table(
     "rollups",
     metadata,
-    _column("project", Name),
-    _column("app", Name),
+    *_names("project", "app"),
     _column("minute", Moment),
     *sums(),
     Column("arrived", Date),  # `day` of its traces; NULL: of any day (earlier releases)
@@ -307,8 +317,7 @@ forgotten: Final = Table(
 rollup_blocks: Final = Table(
     "rollup_blocks",
     metadata,
-    _column("project", Name),
-    _column("app", Name),
+    *_names("project", "app"),
     _column("minutes", Integer),  # length of the block
     _column("minute", Moment),  # the block begins with it
     *sums(),
@@ -320,8 +329,7 @@ rollup_blocks: Final = Table(
 stale_blocks: Final = Table(
     "stale_blocks",
     metadata,
-    _column("project", Name),
-    _column("app", Name),
+    *_names("project", "app"),
     _column("minutes", Integer),
     _column("minute", Moment),
     _column("version", BigInteger),
@@ -333,8 +341,7 @@ stale_blocks: Final = Table(
 rules: Final = Table(
     "rules",
     metadata,
-    _column("project", Name),
-    _column("name", Name),
+    *_names("project", "name"),
     _column("body", Json),
     _column("updated_at", Moment),
     PrimaryKeyConstraint("project", "name"),
@@ -366,10 +373,8 @@ outbox: Final = Table(
     "outbox",
     metadata,
     Column("id", Serial, primary_key=True),
-    _column("project", Name),
-    _column("channel", Name),
-    _column("dedup_key", Name),
-    _column("event", Name),
+    *_names("project", "channel"),
+    *_names("dedup_key", "event"),
     _column("body", Json),
     _column("created_at", Moment),
     _column("state", Name),  # waiting, sent or dead
@@ -385,8 +390,7 @@ outbox: Final = Table(
 api_keys: Final = Table(
     "api_keys",
     metadata,
-    _column("project", Name),
-    _column("id", Name),
+    *_names("project", "id"),
     _column("name", Name),
     _column("scopes", Json),
     _column("prefix", Name),
@@ -404,8 +408,7 @@ api_keys: Final = Table(
 secrets: Final = Table(
     "secrets",
     metadata,
-    _column("project", Name),
-    _column("name", Name),
+    *_names("project", "name"),
     _column("value", LargeBinary),
     PrimaryKeyConstraint("project", "name"),
 )
@@ -413,8 +416,7 @@ secrets: Final = Table(
 leases: Final = Table(
     "leases",
     metadata,
-    _column("project", Name),
-    _column("name", Name),
+    *_names("project", "name"),
     Column("owner", Name),
     _column("token", BigInteger),
     _column("expires_at", Moment),
@@ -424,8 +426,7 @@ leases: Final = Table(
 budgets: Final = Table(
     "budgets",
     metadata,
-    _column("project", Name),
-    _column("judge", Name),
+    *_names("project", "judge"),
     _column("day", Date),
     _column("tokens", BigInteger),
     _column("gpu_seconds", Float),
@@ -436,8 +437,7 @@ budgets: Final = Table(
 reservations: Final = Table(
     "reservations",
     metadata,
-    _column("project", Name),
-    _column("id", Name),
+    *_names("project", "id"),
     _column("judge", Name),
     _column("day", Date),
     _column("tokens", BigInteger),
@@ -453,8 +453,7 @@ reservations: Final = Table(
 replies: Final = Table(
     "replies",
     metadata,
-    _column("project", Name),
-    _column("key", Name),
+    *_names("project", "key"),
     _column("trace_id", Name),
     _column("reply", SafeText),
     _column("created_at", Moment),
@@ -474,8 +473,7 @@ names: Final = Table(
 marks: Final = Table(
     "marks",
     metadata,
-    _column("project", Name),
-    _column("name", Name),
+    *_names("project", "name"),
     _column("at", Moment),  # what was made up to then has been dealt with
     PrimaryKeyConstraint("project", "name"),
 )
@@ -486,10 +484,8 @@ audit: Final = Table(
     Column("id", Serial, primary_key=True),
     _column("project", Name),
     _column("at", Moment),
-    _column("actor", Name),
-    _column("actor_name", Name),
-    _column("address", Name),
-    _column("action", Name),
+    *_names("actor", "actor_name"),
+    *_names("address", "action"),
     _column("target", SafeText),
     _column("details", Json),
     Index("ix_audit_project", "project", "id"),

@@ -1,25 +1,29 @@
-"""Finishing evaluation tasks: scores, decisions and the end of the task in one transaction."""
+"""Finishing evaluation tasks: scores, decisions, faults and the end in one transaction."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
 
 from sqlalchemy import Connection, delete, select, update
 
 from rag_monitor.domain.decision import SamplingDecision
+from rag_monitor.domain.fault import Diagnosis
 from rag_monitor.domain.score import Score
 from rag_monitor.domain.stored import EvaluationTask
 from rag_monitor.store import rollup_changes
 from rag_monitor.store.bulk import chunks, upsert
+from rag_monitor.store.fault_rows import dump_diagnosis
 from rag_monitor.store.score_rows import dump_decision, dump_score
-from rag_monitor.store.tables import decisions, evaluation_tasks, scores, trace_keys
+from rag_monitor.store.tables import decisions, evaluation_tasks, faults, scores, trace_keys
 from rag_monitor.store.trace_rows import minute_of
 from rag_monitor.store.types import storable_name
 
 Completion = tuple[EvaluationTask, Sequence[Score], Sequence[SamplingDecision]]
 """A task and what came of it."""
+NO_DIAGNOSES: Final[Mapping[int, Diagnosis]] = MappingProxyType({})
 
 
 def finish(
@@ -27,10 +31,12 @@ def finish(
     done: Sequence[Completion],
     now: datetime,
     handed: Collection[int] = (),
+    diagnoses: Mapping[int, Diagnosis] = NO_DIAGNOSES,
 ) -> list[EvaluationTask]:
     """Save what came of tasks that are still ours; returns those that are not.
 
-    Those named by `handed` do not end: they wait for the sampled judge from now on.
+    Those named by `handed` do not end: they wait for the sampled judge from now on. `diagnoses` are
+    by task.
     """
     rows = _fence(connection, [task for task, _, _ in done])
     _end(connection, [number for number in rows if number not in handed])
@@ -38,6 +44,7 @@ def finish(
     lost = []
     new_scores: list[dict[str, Any]] = []
     new_decisions: list[dict[str, Any]] = []
+    new_faults: list[dict[str, Any]] = []
     minutes = set()
     for task, new, made in done:
         row = rows.get(task.id)
@@ -46,12 +53,11 @@ def finish(
             continue
         key = {"project": row.project, "trace_id": row.trace_id, "day": row.day}
         new_decisions += [key | {"decided_at": now} | dump_decision(item) for item in made]
-        key |= {
-            "revision": row.revision,
-            "app": task.trace.app,
-            "started_at": task.trace.started_at,
-            "superseded": False,
-        }
+        key |= {"app": task.trace.app, "started_at": task.trace.started_at}
+        diagnosis = diagnoses.get(task.id)
+        if diagnosis is not None:
+            new_faults.append(key | {"created_at": now} | dump_diagnosis(diagnosis))
+        key |= {"revision": row.revision, "superseded": False}
         for score in new:
             item = key | dump_score(score)
             item["created_at"] = item["created_at"] or now
@@ -60,6 +66,7 @@ def finish(
         minutes.add((row.project, app, minute_of(task.trace.started_at)))
     upsert(connection, decisions, new_decisions)
     upsert(connection, scores, new_scores)
+    upsert(connection, faults, new_faults)
     rollup_changes.mark_changed(connection, minutes, now)
     return lost
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -24,6 +24,7 @@ from sqlalchemy import (
 from rag_monitor import telemetry
 from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.decision import SamplingDecision
+from rag_monitor.domain.fault import Diagnosis
 from rag_monitor.domain.score import Score
 from rag_monitor.domain.stored import Backlog, EvaluationTask, ParkedTask
 from rag_monitor.errors import LeaseLost
@@ -31,7 +32,7 @@ from rag_monitor.store import crash_loop
 from rag_monitor.store.bulk import chunks
 from rag_monitor.store.engine import Database
 from rag_monitor.store.tables import evaluation_tasks, traces
-from rag_monitor.store.task_completion import Completion, finish
+from rag_monitor.store.task_completion import NO_DIAGNOSES, Completion, finish
 from rag_monitor.store.trace_reads import load_decisions, load_traces
 
 _TOKEN_BITS: Final = 62
@@ -173,7 +174,10 @@ class Tasks:
             raise LeaseLost
 
     def complete_many(
-        self, done: Sequence[Completion], handed: Collection[int] = ()
+        self,
+        done: Sequence[Completion],
+        handed: Collection[int] = (),
+        diagnoses: Mapping[int, Diagnosis] = NO_DIAGNOSES,
     ) -> list[EvaluationTask]:
         """`complete` for several tasks in one transaction; returns those whose lease was lost.
 
@@ -182,11 +186,12 @@ class Tasks:
         Args:
             done: Tasks and what came of them.
             handed: Ids of those that do not end with it: they wait for the sampled judge.
+            diagnoses: What was at fault in their traces, by the id of the task.
         """
         now = self._clock.now()
 
         def work(connection: Connection) -> list[EvaluationTask]:
-            lost = finish(connection, done, now, handed)
+            lost = finish(connection, done, now, handed, diagnoses)
             if lost:
                 crash_loop.clear_suspicion(connection, [task.id for task in lost])
             return lost

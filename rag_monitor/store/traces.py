@@ -40,11 +40,12 @@ from rag_monitor.store.annotations import load_feedback, load_reported
 from rag_monitor.store.bulk import distinct_values, skip_scan
 from rag_monitor.store.engine import Database
 from rag_monitor.store.erasure import erase_user
+from rag_monitor.store.fault_rows import load_diagnosis
 from rag_monitor.store.names import Names
 from rag_monitor.store.page_cursor import encode_cursor
 from rag_monitor.store.rollup_tiers import TIERS
 from rag_monitor.store.score_rows import load_decision, load_score
-from rag_monitor.store.tables import decisions, hits, rollup_blocks, scores, traces
+from rag_monitor.store.tables import decisions, faults, hits, rollup_blocks, scores, traces
 from rag_monitor.store.trace_reads import load_traces
 
 MAX_PAGE: Final = 1000
@@ -108,6 +109,9 @@ class Traces:
             decided = connection.execute(
                 select(decisions).where(_same_trace(decisions, row)).order_by(decisions.c.judge)
             ).all()
+            diagnosed = connection.execute(
+                select(faults).where(_same_trace(faults, row)).order_by(faults.c.created_at.desc())
+            ).all()
             remarks = load_feedback(connection, project, [trace_id])
             reported = load_reported(connection, project, trace_id)
         return StoredTrace(
@@ -120,6 +124,7 @@ class Traces:
             feedback=tuple(remarks.get(trace_id, ())),
             decisions=tuple(load_decision(item) for item in decided),
             reported=tuple(reported),
+            faults=tuple(load_diagnosis(item) for item in diagnosed),
         )
 
     def load(self, project: str, trace_ids: Sequence[str]) -> list[Trace]:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import Final
 
 from rag_monitor import telemetry
 from rag_monitor.config.options import WorkerOptions
 from rag_monitor.domain.clock import Clock
+from rag_monitor.domain.fault import Diagnosis
 from rag_monitor.domain.stored import EvaluationTask
 from rag_monitor.errors import LeaseLost, StoreUnavailable
 from rag_monitor.evaluation.pipeline import Outcome, Pipeline
 from rag_monitor.store.task_completion import Completion
 from rag_monitor.store.tasks import Tasks
+from rag_monitor.worker.fault_finding import FaultFinder
 
 _log = logging.getLogger(__name__)
 
@@ -27,9 +29,15 @@ class Evaluation:
     """Judges claimed tasks and saves what came of it. Any number of runs may be under way."""
 
     def __init__(
-        self, tasks: Tasks, pipeline: Pipeline, clock: Clock, options: WorkerOptions
+        self,
+        tasks: Tasks,
+        pipeline: Pipeline,
+        clock: Clock,
+        options: WorkerOptions,
+        faults: FaultFinder,
     ) -> None:
         self._tasks = tasks
+        self._faults = faults
         self._pipeline = pipeline
         self._clock = clock
         self._options = options
@@ -85,10 +93,11 @@ class Evaluation:
                 done.append((task, outcome.scores, outcome.decisions))
             else:
                 waiting.append((task, outcome.retry_reason))
+        diagnoses = await asyncio.to_thread(self._faults.diagnose, tasks, outcomes)
         deadline = self._clock.monotonic() + self._options.lease_s
         while True:
             try:
-                await asyncio.to_thread(self._save, done, waiting, sampled)
+                await asyncio.to_thread(self._save, done, waiting, sampled, diagnoses)
             except StoreUnavailable:
                 if self._clock.monotonic() >= deadline:
                     raise
@@ -101,15 +110,16 @@ class Evaluation:
         done: list[Completion],
         waiting: list[tuple[EvaluationTask, str]],
         sampled: Collection[int],
+        diagnoses: Mapping[int, Diagnosis],
     ) -> None:
         """Save, taking from the lists what is saved, so that it may be called again."""
         try:
-            lost = self._tasks.complete_many(done, sampled)
+            lost = self._tasks.complete_many(done, sampled, diagnoses)
         except StoreUnavailable:
             raise
         except Exception:  # noqa: BLE001 - one of them cannot be saved: found by saving each alone
             _log.exception("a batch of %d evaluations could not be saved together", len(done))
-            lost = [task for one in done for task in self._save_alone(one, sampled)]
+            lost = [task for one in done for task in self._save_alone(one, sampled, diagnoses)]
         done.clear()
         if lost:
             telemetry.dropped("evaluation", "lease_lost", len(lost))
@@ -117,9 +127,11 @@ class Evaluation:
             self._wait(*waiting[-1])
             waiting.pop()
 
-    def _save_alone(self, done: Completion, sampled: Collection[int]) -> list[EvaluationTask]:
+    def _save_alone(
+        self, done: Completion, sampled: Collection[int], diagnoses: Mapping[int, Diagnosis]
+    ) -> list[EvaluationTask]:
         try:
-            return self._tasks.complete_many([done], sampled)
+            return self._tasks.complete_many([done], sampled, diagnoses)
         except StoreUnavailable:
             raise
         except Exception:  # noqa: BLE001 - whatever it is, its neighbours are saved

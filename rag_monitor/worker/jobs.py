@@ -32,6 +32,7 @@ from rag_monitor.self_tracing import RULES, SelfTracing
 from rag_monitor.store.raw_spans import QUEUE as _ASSEMBLY
 from rag_monitor.store.store import Store
 from rag_monitor.worker.evaluating import Evaluation
+from rag_monitor.worker.fault_finding import FaultFinder
 from rag_monitor.worker.sampled_queue import SampledQueue
 from rag_monitor.worker.sampling_windows import SamplingWindows
 
@@ -91,7 +92,9 @@ class Jobs:
         self._clock = clock
         self._owner = owner
         self._options = options
-        self._evaluation = Evaluation(store.tasks, pipeline, clock, options)
+        self._evaluation = Evaluation(
+            store.tasks, pipeline, clock, options, FaultFinder(store.earlier_passages, clock)
+        )
         self._sampled = SampledQueue(store.tasks, pipeline, clock, self._evaluation, owner, options)
         self._retention = retention
         self._shipped: set[str] = set()

@@ -9,8 +9,7 @@ from contextlib import AbstractContextManager
 
 import pytest
 
-from rag_monitor.store import engine
-from rag_monitor.store import outage as outage_module
+from rag_monitor.store import engine, write_probe
 from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.store import Store
 
@@ -18,7 +17,7 @@ from rag_monitor.store.store import Store
 def impatient(url: str, monkeypatch: pytest.MonkeyPatch) -> StoreOptions:
     """Options of a store that waits for nobody's locks for long."""
     monkeypatch.setattr(engine, "BUSY_TIMEOUT_MS", 100)
-    monkeypatch.setattr(outage_module, "_LOCK_MS", 100)
+    monkeypatch.setattr(write_probe, "_LOCK_MS", 100)
     return StoreOptions(
         url=url, ballast_bytes=0, partitions_ahead=1, retry_s=0.1, write_timeout_s=0.5,
         statement_timeout_s=1.5,

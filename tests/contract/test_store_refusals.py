@@ -11,7 +11,7 @@ import pytest
 from rag_monitor import telemetry
 from rag_monitor.errors import StoreUnavailable
 from rag_monitor.server.wiring import _health
-from rag_monitor.store import outage as outage_module
+from rag_monitor.store import write_probe
 from rag_monitor.store.outage import Outage
 from rag_monitor.store.store import Store
 from rag_monitor.testing import ManualClock
@@ -45,7 +45,7 @@ def test_what_takes_no_change_is_not_ready_though_nobody_sends_anything(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(outage_module, "PROBE_EVERY_S", 0.0)
+    monkeypatch.setattr(write_probe, "EVERY_S", 0.0)
     outage = Outage(LOG, "not ready")
     before = counted(kind)
     with harm(kind, store, database_url):
@@ -78,7 +78,7 @@ def test_looks_write_once_in_a_while_however_often_they_come(
     for _ in range(50):
         assert _health(store, clock, Outage(LOG, "not ready")).ready
     assert not tried
-    monkeypatch.setattr(outage_module, "PROBE_EVERY_S", 0.0)
+    monkeypatch.setattr(write_probe, "EVERY_S", 0.0)
     _health(store, clock, Outage(LOG, "not ready"))
     assert len(tried) == 1
 
@@ -86,8 +86,8 @@ def test_looks_write_once_in_a_while_however_often_they_come(
 def test_a_long_change_of_our_own_is_no_reason_to_be_unready(
     store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outage_module, "PROBE_EVERY_S", 0.0)
-    monkeypatch.setattr(outage_module, "_TURN_S", 0.05)
+    monkeypatch.setattr(write_probe, "EVERY_S", 0.0)
+    monkeypatch.setattr(write_probe, "_TURN_S", 0.05)
     inside, over = threading.Event(), threading.Event()
 
     def work(_: object) -> None:

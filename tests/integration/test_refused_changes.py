@@ -19,7 +19,7 @@ from rag_monitor.errors import StoreError
 from rag_monitor.server import wiring
 from rag_monitor.server.readiness import HealthReport
 from rag_monitor.server.services import Services
-from rag_monitor.store import outage as outage_module
+from rag_monitor.store import write_probe
 from rag_monitor.store.store import Store
 from rag_monitor.worker.runtime import build_runtime
 from tests.contract.harm import harm, impatient
@@ -86,7 +86,7 @@ class Process:
 
 @asynccontextmanager
 async def process(url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Process]:
-    monkeypatch.setattr(outage_module, "PROBE_EVERY_S", 0.2)
+    monkeypatch.setattr(write_probe, "EVERY_S", 0.2)
     clock = SystemClock()
     settings = Settings(database_url=url, worker=BUSY)
     with await asyncio.to_thread(Store.open, impatient(url, monkeypatch), clock) as store:

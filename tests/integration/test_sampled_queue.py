@@ -23,6 +23,7 @@ from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.store import Store
 from rag_monitor.testing import ManualClock, ScriptedJudge, make_trace
 from rag_monitor.worker.evaluating import Evaluation
+from rag_monitor.worker.fault_finding import FaultFinder
 from rag_monitor.worker.sampled_queue import SampledQueue
 from rag_monitor.worker.scheduler import Scheduler
 from tests.contract.evidence import ingest
@@ -61,7 +62,9 @@ class House:
         cheap = ScriptedJudge(dict.fromkeys(Aspect, 0.9), name="embedded")
         plan = EvaluationPlan(baseline=cheap, sampled=judge)
         pipeline = Pipeline(plan, Sampler(SamplingOptions(rate=1.0)), clock)
-        self.evaluation = Evaluation(store.tasks, pipeline, clock, OPTIONS)
+        self.evaluation = Evaluation(
+            store.tasks, pipeline, clock, OPTIONS, FaultFinder(store.earlier_passages, clock)
+        )
         self.drawn = SampledQueue(store.tasks, pipeline, clock, self.evaluation, "w1", OPTIONS)
 
     async def take(self, count: int, first: int = 0) -> None:

@@ -127,11 +127,11 @@ async def test_what_was_judged_is_saved_once_the_database_is_back(
     judge, working = await _asked(workplace)
     complete, failures = workplace.store.tasks.complete_many, []
 
-    def away(done: Any, drawn: Any) -> Any:
+    def away(done: Any, drawn: Any, diagnoses: Any) -> Any:
         if len(failures) < 3:
             failures.append(len(done))
             raise StoreUnavailable("the database restarts")
-        return complete(done, drawn)
+        return complete(done, drawn, diagnoses)
 
     monkeypatch.setattr(workplace.store.tasks, "complete_many", away)
     judge.go.set()

@@ -1,7 +1,8 @@
-"""The learnt weights of relevance: of passages to a question, and of answers to it.
+"""The learnt weights of relevance and sufficiency: of passages, answers and contexts.
 
-One logistic combination for each language and each of the two; no weight is negative.
-`benchmarks/embedded_judge/train_relevance.py` writes `relevance.json`.
+One logistic combination for each language and each of the three; no weight is negative.
+`train_relevance.py` of `benchmarks/embedded_judge` writes `relevance.json`, `train_sufficiency.py`
+`sufficiency.json`.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ ANSWER_FEATURES: Final = (
     "focus", "brings", "own", "measured", "worded", "to_the_point", "commits",
 )  # fmt: skip
 """The same of an answer (`grade.py`)."""
+SUFFICIENCY_FEATURES: Final = ("window", "stated", "beside", "together")
+"""The same of the contexts as a whole (`sufficiency.py`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +51,19 @@ class Relevance:
 
 
 @cache
-def _packed() -> bytes:
-    return (resources.files(__package__) / "relevance.json").read_bytes()
+def _packed(name: str) -> bytes:
+    return (resources.files(__package__) / f"{name}.json").read_bytes()
 
 
 def with_relevance(digest: str) -> str:
     """A hash of other weights and of these."""
-    return hashlib.sha256(digest.encode() + _packed()).hexdigest()[:12]
+    own = _packed("relevance") + _packed("sufficiency")
+    return hashlib.sha256(digest.encode() + own).hexdigest()[:12]
 
 
 @cache
 def _shipped() -> dict[str, Relevance]:
-    learnt = json.loads(_packed())["languages"]
+    learnt = json.loads(_packed("relevance"))["languages"]
     return {
         language: Relevance(
             _combination(weights["passage"], PASSAGE_FEATURES),
@@ -69,12 +73,27 @@ def _shipped() -> dict[str, Relevance]:
     }
 
 
+@cache
+def _sufficiency() -> dict[str, Combination]:
+    learnt = json.loads(_packed("sufficiency"))["languages"]
+    return {name: _combination(own, SUFFICIENCY_FEATURES) for name, own in learnt.items()}
+
+
 def _combination(learnt: dict[str, Any], features: Sequence[str]) -> Combination:
     if tuple(learnt["weights"]) != tuple(features):
-        raise ValueError("relevance.json was learnt on other features; run train_relevance.py")
+        raise ValueError("the weights were learnt on other features; learn them anew")
     return Combination(tuple(map(float, learnt["weights"].values())), float(learnt["bias"]))
 
 
 def weights_for(text: str) -> Relevance:
     """The shipped weights for the language of a question or an answer."""
-    return _shipped()["zh" if has_han(text) else "en"]
+    return _shipped()[_language(text)]
+
+
+def sufficiency_weights(text: str) -> Combination:
+    """The shipped weights of contexts for the language of a question."""
+    return _sufficiency()[_language(text)]
+
+
+def _language(text: str) -> str:
+    return "zh" if has_han(text) else "en"

@@ -48,6 +48,7 @@ ASPECTS: Final = frozenset(
         Aspect.RELEVANCE,
         Aspect.USEFULNESS,
         Aspect.USE,
+        Aspect.SUFFICIENCY,
         Aspect.COVERAGE,
         Aspect.GRADE,
         Aspect.NONCOMMITTAL,

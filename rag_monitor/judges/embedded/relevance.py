@@ -104,7 +104,7 @@ _ALONE: Final = 0.5
 """The same of a single Han character, which its pairs hold already."""
 _RARER: Final = 1.5
 """Power of a background weight: rare words and names tell more."""
-_CONFLICT_CAP: Final = 0.3
+CONFLICT_CAP: Final = 0.3
 """Probability, at most, of a passage about another year or another member of a series
 (`tests/unit/judges/embedded/test_worked_example.py`)."""
 _UNKNOWN: Final = 0.5
@@ -122,7 +122,7 @@ def relevance(evidence: EvidenceIndex, query: str) -> list[tuple[float, str | No
     ):
         probability = learnt.probability(features)
         clash = conflict(qualifiers, passage)
-        rated.append((min(probability, _CONFLICT_CAP) if clash else probability, clash))
+        rated.append((min(probability, CONFLICT_CAP) if clash else probability, clash))
     return rated
 
 

@@ -15,6 +15,7 @@ from rag_monitor.judges.embedded.grade import AnswerStatement, grade, noncommitt
 from rag_monitor.judges.embedded.judging import Judging
 from rag_monitor.judges.embedded.model import ClaimVerdict, EncoderLogits, Model
 from rag_monitor.judges.embedded.segments import Segment
+from rag_monitor.judges.embedded.sufficiency import sufficiency
 from rag_monitor.language.claims import take_apart
 from rag_monitor.language.language_mismatch import languages_differ
 from rag_monitor.language.normalise import fold
@@ -30,6 +31,7 @@ def build_verdicts(judging: Judging, model: Model, calibration: Calibration | No
     """Add every verdict that was asked for, or why it is missing."""
     _support(judging, model, calibration)
     _passages(judging)
+    _sufficiency(judging)
     _coverage(judging)
     _answer_quality(judging)
 
@@ -130,6 +132,27 @@ def _passages(judging: Judging) -> None:
                     reason=relevant[index][1] if aspect is Aspect.RELEVANCE else None,
                 )
             )
+
+
+def _sufficiency(judging: Judging) -> None:
+    if not judging.asks(Aspect.SUFFICIENCY):
+        return
+    query = judging.request.passage_query
+    if judging.prepared.contexts is None:
+        judging.missing[Aspect.SUFFICIENCY] = "contexts_unknown"
+    elif judging.languages_differ([fold(query)]):
+        judging.missing[Aspect.SUFFICIENCY] = LANGUAGES_DIFFER
+    else:
+        found = sufficiency(judging.evidence, query)
+        judging.verdicts.append(
+            Verdict(
+                aspect=Aspect.SUFFICIENCY,
+                probability=found.probability,
+                raw=found.probability,
+                evidence=found.passage,
+                reason=found.reason,
+            )
+        )
 
 
 def _of_passages(judging: Judging, on_subject: list[float]) -> Mapping[Aspect, list[float]]:

@@ -35,6 +35,21 @@ def context_relevance(trace: Trace, judgement: Judgement) -> Outcome:
     return _share(trace, judgement, Aspect.RELEVANCE)
 
 
+def context_sufficiency(trace: Trace, judgement: Judgement) -> Outcome:
+    """P(the contexts hold what a complete answer to the question needs); 0 when they are empty."""
+    if is_blank(trace.query):
+        return not_applicable("no_question")
+    texts = passages_of(trace)
+    if texts is None:
+        return not_applicable("contexts_unknown")
+    if not texts:
+        return scored(0.0)
+    verdicts = read(judgement, Aspect.SUFFICIENCY, 1)
+    if isinstance(verdicts, Outcome):
+        return verdicts
+    return scored(verdicts[0].probability, verdicts)
+
+
 def context_utilization(trace: Trace, judgement: Judgement) -> Outcome:
     """Passages the answer actually drew on / passages."""
     if judgement.refusal:

@@ -35,6 +35,7 @@ from rag_monitor.metrics.rag.passages import (
     context_precision,
     context_recall,
     context_relevance,
+    context_sufficiency,
     context_utilization,
 )
 from rag_monitor.redaction.redactor import presentable
@@ -77,6 +78,7 @@ _METRICS: Final[Mapping[str, _Metric]] = {
         _fixed(answer_relevancy), frozenset({Aspect.QUESTION_SIMILARITY, Aspect.NONCOMMITTAL})
     ),
     "context_relevance": _Metric(_fixed(context_relevance), frozenset({Aspect.RELEVANCE})),
+    "context_sufficiency": _Metric(_fixed(context_sufficiency), frozenset({Aspect.SUFFICIENCY})),
     "context_precision": _Metric(_fixed(context_precision), frozenset({Aspect.USEFULNESS})),
     "context_utilization": _Metric(_fixed(context_utilization), frozenset({Aspect.USE})),
     "context_recall": _Metric(_fixed(context_recall), frozenset({Aspect.COVERAGE})),
@@ -100,6 +102,7 @@ BAD_BELOW: Final[Mapping[str, float]] = MappingProxyType(
         "answer_relevance": 0.5,
         "answer_relevancy": 0.5,
         "context_relevance": 0.5,
+        "context_sufficiency": 0.5,
         "context_precision": 0.5,
         "context_utilization": 0.5,
         "context_recall": 0.5,

@@ -196,7 +196,7 @@ def list_traces(
 
 @router.get("/traces/{trace_id}")
 def read_trace(services: ServicesOf, caller: Reader, trace_id: TraceId) -> TraceDetail:
-    """One trace with its passages, scores, verdicts, marks and draws."""
+    """One trace with its passages, scores, verdicts, faults, marks and draws."""
     return TraceDetail.from_domain(services.traces.get(caller.project, trace_id))
 
 

@@ -17,6 +17,7 @@ from rag_monitor.domain.stored import ErasureReport, StoredTrace, TracePage, Tra
 from rag_monitor.domain.trace import Expected, Retrieval, RetrievedDocument, Timings
 from rag_monitor.i18n import translate
 from rag_monitor.sampling.sampler import explain
+from rag_monitor.server.schemas.faults import FaultOut
 from rag_monitor.server.schemas.reported import ReportedScoreOut
 from rag_monitor.server.schemas.values import (
     Given,
@@ -410,6 +411,7 @@ class TraceDetail(Wire):
     predicted: str | None
     attributes: dict[str, Any]
     scores: list[ScoreOut]
+    faults: list[FaultOut] = Field(description="Of each judge, the newest first.")
     reported_scores: list[ReportedScoreOut] = Field(description="What other tools reported.")
     feedback: list[FeedbackOut]
     decisions: list[DecisionOut]
@@ -461,6 +463,7 @@ class TraceDetail(Wire):
             predicted=labels.predicted,
             attributes=plain(trace.attributes),
             scores=[ScoreOut.from_domain(s) for s in stored.scores],
+            faults=[FaultOut.from_domain(f) for f in stored.faults],
             reported_scores=[ReportedScoreOut.from_domain(s) for s in stored.reported],
             feedback=[FeedbackOut.from_domain(f) for f in stored.feedback],
             decisions=[DecisionOut.from_domain(d, stored.trace.trace_id) for d in stored.decisions],

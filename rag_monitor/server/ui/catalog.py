@@ -13,6 +13,7 @@ _HELP: Final = {
     "answer_relevance": msgid("Does it answer the question, without padding?"),
     "answer_relevancy": msgid("Question against questions made of the answer"),
     "context_relevance": msgid("Relevant passages among those retrieved"),
+    "context_sufficiency": msgid("Chance that the passages hold a complete answer"),
     "context_precision": msgid("Are the useful passages ranked first?"),
     "context_utilization": msgid("Passages the answer actually drew on"),
     "context_recall": msgid("Key points that the passages cover"),

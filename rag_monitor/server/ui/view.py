@@ -26,7 +26,7 @@ from rag_monitor.metrics.names import with_display_names
 from rag_monitor.server.auth import COOKIE, Gate, Principal, Session, gate_of, services_of
 from rag_monitor.server.problems import Problem, ProblemError, preferred_language
 from rag_monitor.server.services import Services
-from rag_monitor.server.ui import catalog
+from rag_monitor.server.ui import catalog, fault_words
 from rag_monitor.server.ui.period import Period, period_of
 from rag_monitor.server.ui.question_title import IN_A_HEADING, IN_A_LIST, cut_in, title_of
 from rag_monitor.server.undecided_rules import UndecidedReport
@@ -70,6 +70,10 @@ def environment() -> Environment:
         STATUSES=catalog.STATUSES,
         REASONS=catalog.REASONS,
         DRAWN=catalog.DRAWN,
+        FAULTS=fault_words.FAULTS,
+        STAGES=fault_words.STAGES,
+        EVIDENCE=fault_words.EVIDENCE,
+        LIKELY=fault_words.LIKELY,
         RULE_KINDS=catalog.RULE_KINDS,
         ROLES=catalog.ROLES,
         PARKED=catalog.PARKED,

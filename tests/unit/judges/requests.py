@@ -59,6 +59,7 @@ LOAN_VERDICTS: Mapping[Aspect, Mapping[int, float]] = {
     Aspect.RELEVANCE: {0: 0.97, 1: 0.1, 2: 0.2},
     Aspect.USEFULNESS: {0: 0.97, 1: 0.05, 2: 0.1},
     Aspect.USE: {0: 0.97, 1: 0.02, 2: 0.03},
+    Aspect.SUFFICIENCY: {0: 0.97},
     Aspect.COVERAGE: {0: 0.95, 1: 0.95, 2: 0.9},
     Aspect.GRADE: {0: 0.98},
     Aspect.NONCOMMITTAL: {0: 0.01},

@@ -70,6 +70,26 @@ def test_faithfulness_is_the_mean_probability_over_statements() -> None:
     assert result.created_at == EPOCH
 
 
+def test_context_sufficiency_is_the_probability_itself_also_of_a_refusal() -> None:
+    result = score("context_sufficiency", THREE, said({Aspect.SUFFICIENCY: (0.35,)}, refusal=True))
+
+    assert (result.status, result.value) == (ScoreStatus.SCORED, 0.35)
+
+
+def test_context_sufficiency_of_empty_unknown_or_unjudged_contexts() -> None:
+    silent = said(missing={Aspect.SUFFICIENCY: "unsupported_aspect"})
+    empty = score("context_sufficiency", make_trace(contexts=()), silent)
+    unknown = score("context_sufficiency", make_trace(contexts=None), silent)
+    unjudged = score("context_sufficiency", THREE, silent)
+
+    assert (empty.status, empty.value) == (ScoreStatus.SCORED, 0.0)
+    assert (unknown.status, unknown.reason) == (ScoreStatus.NOT_APPLICABLE, "contexts_unknown")
+    assert (unjudged.status, unjudged.reason) == (
+        ScoreStatus.NOT_APPLICABLE,
+        "unsupported_aspect",
+    )
+
+
 @pytest.mark.parametrize("metric", ["context_relevance", "context_utilization"])
 def test_shares_of_passages_use_the_hard_verdict(metric: str) -> None:
     aspect = PASSAGE_METRICS[metric]

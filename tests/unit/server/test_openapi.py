@@ -104,7 +104,7 @@ async def test_trace_json_is_described_field_by_field(client: httpx.AsyncClient)
     assert body["schema"]["anyOf"][0] == {"$ref": "#/components/schemas/TraceJson"}
     written_by_us = {
         *("trace_id", "project", "received_at", "revision", "convention", "attributes", "meta"),
-        *("scores", "feedback", "decisions"),
+        *("scores", "faults", "feedback", "decisions"),
     }
     assert set(described["properties"]) == FIELDS - written_by_us
     assert all(part["description"] for part in described["properties"].values())

@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from rag_monitor.domain.alert import RuleKind
+from rag_monitor.domain.fault import Diagnosis, EvidenceKind, Fault, FaultEvidence
 from rag_monitor.domain.hit import Hit, HitKind
 from rag_monitor.domain.judgement import Aspect, Verdict
 from rag_monitor.domain.score import Score, ScoreStatus
@@ -114,6 +115,43 @@ async def test_a_trace_shows_what_each_statement_cites(services: Services) -> No
     assert "<code>7</code>" in second
     assert "there is no such passage" in second
     assert "not supported by what it cites" in second
+
+
+FOUND = Diagnosis(
+    judge="embedded/m",
+    probabilities={Fault.CONTRADICTED: 0.72, Fault.NONE: 0.23, Fault.INVENTED: 0.05},
+    evidence=(
+        FaultEvidence(kind=EvidenceKind.STATEMENT, text="The fee is 80.", value=0.04, passage=0),
+    ),
+)
+
+
+async def test_a_trace_shows_what_was_at_fault_and_why(services: Services) -> None:
+    trace = make_trace(contexts=("The fee is 90.",), id="fault")
+    services.traces.stored["default", trace.trace_id] = replace(make_stored(trace), faults=(FOUND,))
+    async with open_client(services, headers=HTML) as client:
+        text = (await client.get(f"/traces/{trace.trace_id}")).text
+        chinese = (
+            await client.get(f"/traces/{trace.trace_id}", headers={"accept-language": "zh"})
+        ).text
+        told = (await client.get(f"/api/v1/traces/{trace.trace_id}")).json()
+    panel = text.split('id="fault"')[1].split("</section>")[0]
+
+    for shown in ("Contradicts its passages", "p = 0.72", "Generation", "The fee is 80."):
+        assert shown in panel
+    assert 'href="#passage-1"' in panel
+    assert "No fault found 0.23" in panel
+    assert "Invented" not in panel
+    assert "与片段矛盾" in chinese
+    [fault] = told["faults"]
+    assert (fault["fault"], fault["probability"], fault["stage"]) == (
+        "contradicted",
+        0.72,
+        "generation",
+    )
+    assert fault["evidence"] == [
+        {"kind": "statement", "text": "The fee is 80.", "value": 0.04, "passage": 0}
+    ]
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)

@@ -1,0 +1,196 @@
+"""What was at fault in a judged trace: a decision table over what its signals say.
+
+Rows are read from the top. Each takes its share of the probability that the rows above have left;
+what is left at the end is `none`. So an ambiguous case is divided, and nothing is guessed. An
+earlier stage comes before a later one: an answer cannot be better than what it was given. s is
+P(the contexts suffice), u is P(something in the answer is unsupported), g is the grade of the
+answer.
+
+| row | when | takes | fault |
+|---|---|---|---|
+| 1 | the request failed, or there is no answer | 1 | `backend_error` |
+| | a call failed | 1 - s | `backend_error` |
+| 2 | a labelled name was not called | 1 | `wrong_route` |
+| 3 | the answer declines | s | `needless_refusal` |
+| 4 | the answer declines | 1 - s | the contexts did not suffice |
+| 5 | its value has another one beside it, newer | 1 | `stale_source` |
+| | of which nothing tells the age | 1 | `conflicting_sources` |
+| 6 | a passage states otherwise | u * words shared with it | `contradicted` |
+| 7 | any answer | 1 - s | the contexts did not suffice |
+| 8 | any answer | u | `invented` |
+| 9 | a low grade | g below .75, divided at .25 and .5 | `off_topic`, `incomplete` |
+| 10 | labelled key points | their share that the answer lacks | `incomplete` |
+| 11 | a citation | P(cited passage does not support, some other does) | `wrong_citation` |
+| 12 | average precision a of useful passages below .5 | 1 - 2 a | `bad_ranking` |
+
+Contexts that did not suffice are divided: `knowledge_gap` where no knowledge base holds what was
+needed; `bad_ranking` where it was retrieved and cut off; else `missed_retrieval`. While nobody has
+searched, a gap and a miss are equally probable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from rag_monitor.domain.fault import Diagnosis, EvidenceKind, Fault, FaultEvidence
+from rag_monitor.domain.score import Score
+from rag_monitor.domain.trace import Trace
+from rag_monitor.evaluation.fault_signals import Signals, evidence_item, read_signals
+
+_EVEN: Final = 0.5
+_NOT_SEARCHED: Final = 0.5
+"""P(a knowledge base holds it) while nobody has looked."""
+_NOT_FOUND: Final = 0.2
+"""The same after a search that found nothing: it knows only what was retrieved before."""
+_ANSWERS: Final = 0.75
+"""Grade from which on an answer is at no fault of relevance."""
+_BESIDE: Final = 0.25
+"""Grade below which it is wholly at fault."""
+
+Row = tuple[float, Mapping[Fault, float]]
+"""How much of what is left a row takes, and how it is divided."""
+
+
+def diagnose(trace: Trace, scores: Sequence[Score], judge: str) -> Diagnosis | None:
+    """What was at fault in a trace, by the scores of one judge.
+
+    Args:
+        trace: What happened.
+        scores: All scores that the judge gave it.
+        judge: Its identity as text.
+
+    Returns:
+        None where the request failed in nothing and the judge says nothing of it.
+    """
+    signals = read_signals(trace, scores)
+    return None if signals is None else decide(signals, judge)
+
+
+def decide(signals: Signals, judge: str) -> Diagnosis:
+    """The table."""
+    left = 1.0
+    shares: dict[Fault, float] = {}
+    for takes, divided in _rows(signals):
+        for fault, share in divided.items():
+            shares[fault] = shares.get(fault, 0.0) + left * takes * share
+        left *= 1 - takes
+    shares[Fault.NONE] = shares.get(Fault.NONE, 0.0) + left
+    probabilities = {fault: value for fault, value in shares.items() if value > 0}
+    diagnosis = Diagnosis(judge=judge, probabilities=probabilities)
+    return replace(diagnosis, evidence=_evidence(diagnosis.fault, signals))
+
+
+def searched(
+    diagnosis: Diagnosis,
+    looked_at: int,
+    passage: str | None,
+    probability: float = 0.0,
+    *,
+    cut_off: bool = False,
+) -> Diagnosis:
+    """The same after a search for what the contexts lack among passages that were retrieved before.
+
+    Args:
+        diagnosis: With a gap and a miss that nobody has told apart.
+        looked_at: How many passages.
+        passage: The best one; None: none holds it.
+        probability: P(it holds what a complete answer needs).
+        cut_off: It was retrieved for this very trace, and did not reach the model.
+    """
+    if not needs_search(diagnosis):
+        return diagnosis
+    probabilities = dict(diagnosis.probabilities)
+    both = sum(probabilities.pop(fault, 0.0) for fault in _APART)
+    # What no earlier passage holds may still stand in one that was never retrieved.
+    held = _NOT_FOUND if passage is None else max(_NOT_FOUND, probability)
+    missed = Fault.BAD_RANKING if cut_off else Fault.MISSED_RETRIEVAL
+    probabilities[missed] = probabilities.get(missed, 0.0) + both * held
+    probabilities[Fault.KNOWLEDGE_GAP] = both * (1 - held)
+    if passage is None:
+        search_result = evidence_item(EvidenceKind.NOT_FOUND, value=float(looked_at))
+    else:
+        kind = EvidenceKind.CUT_OFF if cut_off else EvidenceKind.EARLIER_PASSAGE
+        search_result = evidence_item(kind, passage, probability)
+    evidence = [e for e in diagnosis.evidence if e.kind is not EvidenceKind.NOT_SEARCHED]
+    return replace(diagnosis, probabilities=probabilities, evidence=(*evidence, search_result))
+
+
+def needs_search(diagnosis: Diagnosis) -> bool:
+    """Whether a search would tell a gap from a miss."""
+    return any(item.kind is EvidenceKind.NOT_SEARCHED for item in diagnosis.evidence)
+
+
+def _rows(signals: Signals) -> Sequence[Row]:
+    insufficient = _insufficient(signals)
+    lacking = 1 - (_EVEN if signals.sufficient is None else signals.sufficient)
+    before: list[Row] = [
+        (signals.failed, {Fault.BACKEND_ERROR: 1.0}),
+        (signals.misrouted, {Fault.WRONG_ROUTE: 1.0}),
+    ]
+    if signals.declines:
+        return [*before, (1 - lacking, {Fault.NEEDLESS_REFUSAL: 1.0}), (1.0, insufficient)]
+    return [
+        *before,
+        (float(signals.stale), {Fault.STALE_SOURCE: 1.0}),
+        (float(signals.conflicting), {Fault.CONFLICTING_SOURCES: 1.0}),
+        (signals.unsupported * signals.swapped, {Fault.CONTRADICTED: 1.0}),
+        (0.0 if signals.sufficient is None else lacking, insufficient),
+        (signals.unsupported * (1 - signals.swapped), {Fault.INVENTED: 1.0}),
+        _relevance(signals.grade),
+        (signals.unanswered, {Fault.INCOMPLETE: 1.0}),
+        (signals.miscited, {Fault.WRONG_CITATION: 1.0}),
+        (0.0 if signals.ranking is None else _clip(1 - 2 * signals.ranking), _RANKED_LOW),
+    ]
+
+
+_RANKED_LOW: Final[Mapping[Fault, float]] = {Fault.BAD_RANKING: 1.0}
+_APART: Final = (Fault.KNOWLEDGE_GAP, Fault.MISSED_RETRIEVAL)
+
+
+def _insufficient(signals: Signals) -> Mapping[Fault, float]:
+    held = _NOT_SEARCHED if signals.held is None else signals.held
+    return {
+        Fault.BAD_RANKING: held * signals.cut_off,
+        Fault.MISSED_RETRIEVAL: held * (1 - signals.cut_off),
+        Fault.KNOWLEDGE_GAP: 1 - held,
+    }
+
+
+def _relevance(grade: float | None) -> Row:
+    if grade is None:
+        return 0.0, {}
+    off = _clip(1 - grade / _EVEN)
+    at_fault = _clip((_ANSWERS - grade) / (_ANSWERS - _BESIDE))
+    return at_fault, {Fault.OFF_TOPIC: off, Fault.INCOMPLETE: 1 - off}
+
+
+def _clip(value: float) -> float:
+    return min(1.0, max(0.0, value))
+
+
+_TOLD_BY: Final[Mapping[Fault, tuple[str, ...]]] = {
+    Fault.NONE: (),
+    Fault.BACKEND_ERROR: ("failed",),
+    Fault.WRONG_ROUTE: ("misrouted",),
+    Fault.NEEDLESS_REFUSAL: ("declines", "sufficient"),
+    Fault.STALE_SOURCE: ("conflict",),
+    Fault.CONFLICTING_SOURCES: ("conflict",),
+    Fault.CONTRADICTED: ("support",),
+    Fault.KNOWLEDGE_GAP: ("declines", "sufficient", "held"),
+    Fault.MISSED_RETRIEVAL: ("declines", "sufficient", "held"),
+    Fault.INVENTED: ("support",),
+    Fault.OFF_TOPIC: ("grade",),
+    Fault.INCOMPLETE: ("unanswered", "grade"),
+    Fault.WRONG_CITATION: ("miscited",),
+    Fault.BAD_RANKING: ("held", "ranking"),
+}
+"""Which signals each fault is told from."""
+
+
+def _evidence(fault: Fault, signals: Signals) -> tuple[FaultEvidence, ...]:
+    evidence = signals.of(*_TOLD_BY[fault])
+    if fault in _APART and signals.held is None:
+        return (*evidence, evidence_item(EvidenceKind.NOT_SEARCHED))
+    return evidence

@@ -1,0 +1,346 @@
+"""What a trace and the scores of one judge say that a fault can be told from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from rag_monitor.domain.fault import EvidenceKind, FaultEvidence
+from rag_monitor.domain.hit import HitKind
+from rag_monitor.domain.judgement import Aspect, Verdict
+from rag_monitor.domain.rollup import REFUSAL_METRIC
+from rag_monitor.domain.score import Score, ScoreStatus
+from rag_monitor.domain.trace import RetrievedDocument, Trace, TraceStatus
+from rag_monitor.language.normalise import fold
+from rag_monitor.language.tokens import term_set, worded_terms
+from rag_monitor.language.value_conflicts import value_conflicts, years_of
+from rag_monitor.metrics.rag import passages_of
+from rag_monitor.metrics.rag.passages import is_blank
+
+SUFFICIENCY_METRIC: Final = "context_sufficiency"
+_LONGEST: Final = 300
+"""Characters of a text in the evidence."""
+_CONTRADICTS: Final = frozenset({"contradiction", "negation"})
+_DIFFERS: Final = frozenset({"number_mismatch", "date_mismatch", "name_not_found"})
+"""The passage lacks a value of the statement: swapped, where it holds the other words; else made
+up."""
+_UNGIVEN: Final = 0.5
+"""How far a statement counts as swapped whose judge gives no reason of ours."""
+_ANSWERED: Final = 0.5
+"""Share of a key point's words that an answer holds which tells it."""
+_AGES: Final = (
+    "effective_date", "effective_from", "valid_from", "updated_at", "last_updated",
+    "last_modified", "modified_at", "published_at", "published", "date", "version", "year",
+)  # fmt: skip
+"""Metadata that tells how new a passage is, what decides first."""
+_DIGITS: Final = re.compile(r"\d+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signals:
+    """Probabilities, and what each was told from. None: not known."""
+
+    failed: float = 0.0
+    """P(the request failed, or a call without which it could not succeed)."""
+    misrouted: float = 0.0
+    declines: bool = False
+    sufficient: float | None = None
+    """P(the contexts hold what a complete answer needs)."""
+    held: float | None = None
+    """P(a knowledge base holds it, given that the contexts do not); None: not searched."""
+    cut_off: float = 0.0
+    """P(it was retrieved, given that the contexts do not hold it and a knowledge base does)."""
+    unsupported: float = 0.0
+    swapped: float = 0.0
+    """P(a passage states otherwise, given that the answer is not supported)."""
+    stale: bool = False
+    conflicting: bool = False
+    grade: float | None = None
+    unanswered: float = 0.0
+    """Share of labelled key points that the answer lacks."""
+    miscited: float = 0.0
+    ranking: float | None = None
+    """Average precision of the useful passages; None: there is none, or it is not known."""
+    evidence: Mapping[str, tuple[FaultEvidence, ...]] | None = None
+    """By the name of the signal."""
+
+    def of(self, *names: str) -> tuple[FaultEvidence, ...]:
+        """The evidence of some signals."""
+        by_signal = self.evidence or {}
+        return tuple(item for name in names for item in by_signal.get(name, ()))
+
+
+def read_signals(trace: Trace, scores: Sequence[Score]) -> Signals | None:
+    """The signals of a trace; None: it failed in nothing and the judge says nothing of it.
+
+    Args:
+        trace: What happened.
+        scores: Of one judge. Those that are suspect, failed or not applicable say nothing.
+    """
+    by_metric = {s.metric: s for s in scores if s.status is ScoreStatus.SCORED}
+    reader = _Reader(trace, by_metric)
+    signals = reader.read()
+    judged = by_metric.keys() - {"citation_validity"}
+    return signals if judged or signals.failed or signals.misrouted else None
+
+
+def evidence_item(
+    kind: EvidenceKind, text: str = "", value: float | None = None, passage: int | None = None
+) -> FaultEvidence:
+    """A piece of evidence with its text cut to length."""
+    short = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return FaultEvidence(kind=kind, text=short, value=value, passage=passage)
+
+
+class _Reader:
+    def __init__(self, trace: Trace, scores: Mapping[str, Score]) -> None:
+        self._trace = trace
+        self._scores = scores
+        self._passages = passages_of(trace)
+        self._evidence: dict[str, tuple[FaultEvidence, ...]] = {}
+
+    def read(self) -> Signals:
+        declines = (self._value(REFUSAL_METRIC) or 0.0) >= 0.5
+        unsupported, swapped = (0.0, 0.0) if declines else self._support()
+        # A caller who goes away leaves an answer that is incomplete by nobody's fault.
+        whole = self._trace.status is TraceStatus.OK
+        grade = self._value("answer_relevance") if whole else None
+        sufficient = self._sufficiency(declines, unsupported, grade)
+        stale, conflicting = (False, False) if declines else self._conflicts()
+        held, cut_off = self._labelled_retrieval()
+        if grade is not None:
+            self._evidence["grade"] = (evidence_item(EvidenceKind.GRADE, value=grade),)
+        if declines:
+            self._evidence["declines"] = (
+                evidence_item(EvidenceKind.REFUSAL, self._trace.answer or ""),
+            )
+        return Signals(
+            failed=self._failed(sufficient),
+            misrouted=self._misrouted(),
+            declines=declines,
+            sufficient=sufficient,
+            held=held,
+            cut_off=cut_off,
+            unsupported=unsupported,
+            swapped=swapped,
+            stale=stale,
+            conflicting=conflicting,
+            grade=grade,
+            unanswered=self._unanswered() if whole else 0.0,
+            miscited=self._miscited(),
+            ranking=self._ranking(),
+            evidence=self._evidence,
+        )
+
+    def _value(self, metric: str) -> float | None:
+        score = self._scores.get(metric)
+        return None if score is None else score.value
+
+    def _verdicts(self, metric: str, aspect: Aspect) -> Sequence[Verdict]:
+        score = self._scores.get(metric)
+        return [v for v in score.verdicts if v.aspect is aspect] if score else ()
+
+    def _failed(self, sufficient: float | None) -> float:
+        trace = self._trace
+        if trace.status is TraceStatus.ERROR:
+            self._evidence["failed"] = (evidence_item(EvidenceKind.ERROR, trace.error or ""),)
+            return 1.0
+        if trace.status is TraceStatus.OK and trace.answer is not None and is_blank(trace.answer):
+            self._evidence["failed"] = (evidence_item(EvidenceKind.NO_ANSWER),)
+            return 1.0
+        calls = [hit.name for hit in trace.hits if not hit.ok]
+        calls += [r.error for r in trace.retrievals if r.error]
+        if not calls:
+            return 0.0
+        self._evidence["failed"] = tuple(
+            evidence_item(EvidenceKind.ERROR, call) for call in calls[:3]
+        )
+        # With what it needs in hand, an application has got over it.
+        return 1.0 - (sufficient or 0.0)
+
+    def _misrouted(self) -> float:
+        if self._trace.expected is None:
+            return 0.0
+        missed = []
+        for kind in HitKind:
+            names = self._trace.expected.names(kind)
+            reached = {hit.name for hit in self._trace.hits if hit.kind is kind}
+            if names and reached.isdisjoint(names):
+                missed.append(evidence_item(EvidenceKind.NOT_HIT, names[0]))
+        self._evidence["misrouted"] = tuple(missed)
+        return 1.0 if missed else 0.0
+
+    def _sufficiency(self, declines: bool, unsupported: float, grade: float | None) -> float | None:
+        """By labelled key points, else by the judge, else whether any passage is relevant.
+
+        A supported answer that answers the question shows that the contexts sufficed for it.
+        """
+        if self._passages is None:
+            self._evidence["sufficient"] = (evidence_item(EvidenceKind.CONTEXTS_UNKNOWN),)
+            return None
+        sufficient = self._told_sufficiency()
+        if not declines and grade is not None and self._scores.keys() & _OF_SUPPORT:
+            sufficient = max(sufficient or 0.0, (1 - unsupported) * grade)
+        if sufficient is not None:
+            self._evidence["sufficient"] = (
+                evidence_item(EvidenceKind.SUFFICIENCY, value=sufficient),
+            )
+        return sufficient
+
+    def _told_sufficiency(self) -> float | None:
+        if not self._passages:
+            return 0.0
+        coverage = self._scores.get("context_recall")
+        if coverage is not None and not coverage.inferred and coverage.verdicts:
+            return min(verdict.probability for verdict in coverage.verdicts)
+        sufficiency = self._value(SUFFICIENCY_METRIC)
+        if sufficiency is not None:
+            return sufficiency
+        relevant = self._verdicts("context_relevance", Aspect.RELEVANCE)
+        return max((verdict.probability for verdict in relevant), default=None)
+
+    def _labelled_retrieval(self) -> tuple[float | None, float]:
+        """Whether labels say that a knowledge base holds it, and that it was retrieved."""
+        relevant = set(self._trace.expected.relevant_ids or ()) if self._trace.expected else set()
+        if not relevant:
+            return None, 0.0
+        context_ids = {document.id for document in self._trace.contexts or ()}
+        returned = {d.id for r in self._trace.retrievals for d in r.documents}
+        below = sorted(id_ for id_ in relevant & returned - context_ids if id_)
+        if below:
+            self._evidence["held"] = (evidence_item(EvidenceKind.CUT_OFF, below[0]),)
+            return 1.0, 1.0
+        missing = sorted(relevant - context_ids)
+        if missing:
+            self._evidence["held"] = (evidence_item(EvidenceKind.EARLIER_PASSAGE, missing[0], 1.0),)
+        return (1.0, 0.0) if missing else (None, 0.0)
+
+    def _support(self) -> tuple[float, float]:
+        statements = self._verdicts("faithfulness", Aspect.SUPPORT)
+        whole = self._value("answer_supported")
+        worst = min(statements, key=lambda verdict: verdict.probability, default=None)
+        if worst is None:
+            return (0.0 if whole is None else 1 - whole), 0.0
+        self._evidence["support"] = (
+            evidence_item(EvidenceKind.STATEMENT, worst.text, worst.probability, worst.evidence),
+        )
+        unsupported = 1 - (worst.probability if whole is None else whole)
+        return unsupported, self._swapped(worst)
+
+    def _swapped(self, statement: Verdict) -> float:
+        if statement.reason in _CONTRADICTS:
+            return 1.0
+        differs = statement.reason in _DIFFERS
+        uncovered = statement.reason == "not_covered" or not self._passages
+        if (uncovered and not differs) or self._passages is None:
+            return 0.0
+        terms = worded_terms(fold(statement.text))
+        places = range(len(self._passages)) if statement.evidence is None else [statement.evidence]
+        held = max(
+            (
+                len(terms & worded_terms(fold(self._passages[place])))
+                for place in places
+                if place < len(self._passages)
+            ),
+            default=0,
+        )
+        return (1.0 if differs else _UNGIVEN) * held / max(1, len(terms))
+
+    def _conflicts(self) -> tuple[bool, bool]:
+        """Whether a newer passage states another value, and whether one of unknown age does."""
+        trace, passages = self._trace, self._passages or ()
+        question, answer = trace.question or "", trace.answer or ""
+        stale = conflicting = None
+        named = years_of(fold(question)) | years_of(fold(answer))
+        for conflict in value_conflicts(question, answer, passages):
+            ages = self._ages(conflict.used, conflict.other)
+            if ages is None:
+                conflicting = conflicting or conflict
+            elif ages[0] < ages[1] and ages[0][0] not in named:
+                stale = stale or conflict
+        value_conflict = stale or conflicting
+        if value_conflict is not None:
+            self._evidence["conflict"] = (
+                evidence_item(
+                    EvidenceKind.VALUE_USED, value_conflict.used_text, passage=value_conflict.used
+                ),
+                evidence_item(
+                    EvidenceKind.VALUE_BESIDE,
+                    value_conflict.other_text,
+                    passage=value_conflict.other,
+                ),
+            )
+        return stale is not None, stale is None and conflicting is not None
+
+    def _ages(self, first: int, second: int) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+        """What orders two passages by age; None: nothing does, or they are of one age."""
+        documents: Sequence[RetrievedDocument] = self._trace.contexts or ()
+        if max(first, second) >= len(documents):
+            return None
+        one, other = documents[first], documents[second]
+        for name in _AGES:
+            pair = _numbers(one.metadata.get(name)), _numbers(other.metadata.get(name))
+            if pair[0] and pair[1] and pair[0] != pair[1]:
+                return pair
+        years = _newest(one), _newest(other)
+        return years if years[0] and years[1] and years[0] != years[1] else None
+
+    def _unanswered(self) -> float:
+        points = self._trace.expected.key_points if self._trace.expected else None
+        if not points or is_blank(self._trace.answer):
+            return 0.0
+        answer_terms = term_set(fold(self._trace.answer or ""))
+        lacking = []
+        for point in points:
+            terms = term_set(fold(point))
+            if len(terms & answer_terms) < _ANSWERED * len(terms):
+                lacking.append(evidence_item(EvidenceKind.NOT_ANSWERED, point))
+        self._evidence["unanswered"] = tuple(lacking[:3])
+        return len(lacking) / len(points)
+
+    def _miscited(self) -> float:
+        validity = self._value("citation_validity")
+        if validity is not None and validity < 1:
+            self._evidence["miscited"] = (evidence_item(EvidenceKind.CITATION, value=0.0),)
+            return 1.0
+        supported = {v.text: v.probability for v in self._verdicts("faithfulness", Aspect.SUPPORT)}
+        doubts: Iterable[tuple[float, Verdict]] = (
+            ((1 - verdict.probability) * supported.get(verdict.text, 1.0), verdict)
+            for verdict in self._verdicts("citation_recall", Aspect.CITED_SUPPORT)
+            if verdict.evidence is not None
+        )
+        worst = max(doubts, key=lambda item: item[0], default=None)
+        if worst is None:
+            return 0.0
+        doubt, verdict = worst
+        self._evidence["miscited"] = (
+            evidence_item(
+                EvidenceKind.CITATION, verdict.text, verdict.probability, verdict.evidence
+            ),
+        )
+        return doubt
+
+    def _ranking(self) -> float | None:
+        useful = self._verdicts("context_precision", Aspect.USEFULNESS)
+        precision = self._value("context_precision")
+        if precision is None or not any(verdict.holds for verdict in useful):
+            return None
+        self._evidence["ranking"] = (evidence_item(EvidenceKind.RANKING, value=precision),)
+        return precision
+
+
+_OF_SUPPORT: Final = frozenset({"faithfulness", "answer_supported"})
+
+
+def _numbers(value: object) -> tuple[int, ...]:
+    """A date, a version or a moment as numbers, the most significant first."""
+    return tuple(map(int, _DIGITS.findall(str(value))[:6])) if value is not None else ()
+
+
+def _newest(document: RetrievedDocument) -> tuple[int, ...]:
+    """The newest year that a passage, its title or its id names; empty: none."""
+    title = document.metadata.get("title")
+    years = years_of(fold(f"{document.id or ''} {title or ''}\n{document.content or ''}"))
+    return (max(years),) if years else ()

@@ -1,0 +1,140 @@
+"""How probably the contexts hold what a complete answer to a question needs, by words.
+
+A few features and learnt weights, as for relevance: nothing makes contexts less sufficient for
+holding more, so no weight is negative. What a passage about another year or another member of a
+series holds does not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import fsum
+from typing import Final, NamedTuple
+
+from rag_monitor.judges.embedded.answer_type import AnswerType, answer_type
+from rag_monitor.judges.embedded.combination import sufficiency_weights
+from rag_monitor.judges.embedded.evidence_index import EvidenceIndex
+from rag_monitor.judges.embedded.relevance import (
+    CONFLICT_CAP,
+    conflict,
+    qualifiers_of,
+    query_weights,
+)
+from rag_monitor.judges.embedded.segments import IndexedPassage, Segment
+
+_WINDOW: Final = 3
+"""Neighbouring sentences in which the words of a question and its answer should stand."""
+_REACH: Final = 3
+"""How many words may stand from one to another that stand together."""
+_UNKNOWN: Final = 0.5
+"""Of features that a question says nothing of."""
+
+
+class Sufficiency(NamedTuple):
+    """How probably contexts suffice."""
+
+    probability: float
+    passage: int | None
+    """0-based: the one that holds most; None: none holds anything."""
+    reason: str | None
+    """Why no passage counts: `year_mismatch`, `series_mismatch`."""
+
+
+def sufficiency(evidence: EvidenceIndex, query: str) -> Sufficiency:
+    """Whether the passages hold what a complete answer to `query` needs; 0 without passages."""
+    if not evidence.passages:
+        return Sufficiency(0.0, None, None)
+    question = Segment(query)
+    qualifiers = qualifiers_of(question)
+    clashes = [conflict(qualifiers, passage) for passage in evidence.passages]
+    counted = [n for n, clash in enumerate(clashes) if clash is None]
+    places = counted or range(len(clashes))
+    features, best = sufficiency_features(evidence, question, places)
+    probability = sufficiency_weights(query).probability(features)
+    if counted:
+        return Sufficiency(probability, best, None)
+    return Sufficiency(min(probability, CONFLICT_CAP), best, clashes[0])
+
+
+def sufficiency_features(
+    evidence: EvidenceIndex, question: Segment, places: Sequence[int]
+) -> tuple[list[float], int | None]:
+    """The features, as `combination.SUFFICIENCY_FEATURES` names them, and the best passage.
+
+    window: share of the question's weight that neighbouring sentences hold; stated: the same where
+    these sentences hold what kind of thing is asked for; beside: share of the question's pairs of
+    neighbouring words that stand together in a passage; together: share of the weight that all
+    passages hold. Each is 0 to 1, and of the first three the most that any passage gives.
+
+    Args:
+        evidence: The passages.
+        question: What is asked.
+        places: Which of the passages count.
+    """
+    weights = query_weights(question, evidence, qualifiers_of(question))
+    total = fsum(weights.values()) or 1.0
+    kind = answer_type(question.text)
+    pairs = frozenset(zip(question.content, question.content[1:], strict=False))
+    sought = frozenset(weights)
+    best, where = [0.0] * 3, None
+    for place in places:
+        passage = evidence.passages[place]
+        held = _windows(passage, sought, weights, total)
+        found = [
+            max(held, default=0.0),
+            _stated(kind, passage.sentences, held),
+            _together(pairs, passage.sentences) / len(pairs) if pairs else _UNKNOWN,
+        ]
+        if found[0] > best[0]:
+            where = place
+        best = list(map(max, best, found))
+    every = frozenset[str]().union(*[sought & evidence.passages[place].terms for place in places])
+    return [*best, _weight(weights, every) / total], where
+
+
+def _windows(
+    passage: IndexedPassage, sought: frozenset[str], weights: Mapping[str, float], total: float
+) -> list[float]:
+    """Share of the weight that the sentences from each one on hold."""
+    terms = [sought & sentence.terms for sentence in passage.sentences]
+    return [
+        _weight(weights, first.union(*terms[place + 1 : place + _WINDOW])) / total
+        for place, first in enumerate(terms)
+    ]
+
+
+def _weight(weights: Mapping[str, float], terms: frozenset[str]) -> float:
+    # Exact, for sets are in another order in every process.
+    return fsum([weights[term] for term in terms])
+
+
+def _stated(kind: AnswerType, sentences: Sequence[Segment], held: Sequence[float]) -> float:
+    """The most that a window holds in which what is asked for is stated."""
+    if not (kind.measured or kind.worded):
+        return _UNKNOWN * max(held, default=0.0)
+    for place in sorted(range(len(held)), key=lambda n: -held[n]):
+        if any(kind.stated_by(sentence) for sentence in sentences[place : place + _WINDOW]):
+            return held[place]
+    return 0.0
+
+
+def _together(pairs: frozenset[tuple[str, str]], sentences: Sequence[Segment]) -> int:
+    """How many of the pairs stand together in a sentence, in either order."""
+    left = set(pairs)
+    for sentence in sentences:
+        words = sentence.token_set
+        here = [pair for pair in left if pair[0] in words and pair[1] in words]
+        if here:
+            left.difference_update(_near(here, sentence.content))
+    return len(pairs) - len(left)
+
+
+def _near(pairs: Sequence[tuple[str, str]], words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    wanted = frozenset(word for pair in pairs for word in pair)
+    places: dict[str, list[int]] = {}
+    for place, word in enumerate(words):
+        if word in wanted:
+            places.setdefault(word, []).append(place)
+    for first, second in pairs:
+        if any(abs(a - b) <= _REACH for a in places[first] for b in places[second]):
+            yield first, second

@@ -1,0 +1,53 @@
+"""What was at fault in a trace, as the API tells it."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from rag_monitor.domain.fault import Diagnosis, FaultEvidence
+from rag_monitor.server.schemas.values import Wire, finite
+
+
+class FaultEvidenceOut(Wire):
+    """One thing that a fault was told from."""
+
+    kind: str = Field(examples=["statement"])
+    text: str
+    value: float | None
+    passage: int | None = Field(description="0-based, of the contexts.")
+
+    @classmethod
+    def from_domain(cls, evidence: FaultEvidence) -> FaultEvidenceOut:
+        """The evidence as it goes out."""
+        return cls(
+            kind=evidence.kind.value,
+            text=evidence.text,
+            value=finite(evidence.value),
+            passage=evidence.passage,
+        )
+
+
+class FaultOut(Wire):
+    """What one judge's verdicts on a trace say was at fault."""
+
+    judge: str
+    fault: str = Field(examples=["needless_refusal"])
+    probability: float
+    stage: str | None = Field(
+        description="The part of the application that is responsible; null: no fault.",
+        examples=["generation"],
+    )
+    probabilities: dict[str, float] = Field(description="Of every fault that is possible.")
+    evidence: list[FaultEvidenceOut]
+
+    @classmethod
+    def from_domain(cls, diagnosis: Diagnosis) -> FaultOut:
+        """The diagnosis as it goes out."""
+        return cls(
+            judge=diagnosis.judge,
+            fault=diagnosis.fault.value,
+            probability=diagnosis.probability,
+            stage=None if diagnosis.stage is None else diagnosis.stage.value,
+            probabilities={f.value: p for f, p in diagnosis.probabilities.items()},
+            evidence=[FaultEvidenceOut.from_domain(item) for item in diagnosis.evidence],
+        )

@@ -1,0 +1,50 @@
+"""Passages that were retrieved before for an application, the newest first."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any, Final
+
+from sqlalchemy import Select, and_, exists, select
+
+from rag_monitor.store.engine import Database
+from rag_monitor.store.tables import retrievals, traces
+from rag_monitor.store.trace_reads import load_passages
+
+TRACES: Final = 300
+"""Newest traces of the application that are looked at."""
+PASSAGES: Final = 500
+"""Different passages that are read of them."""
+
+
+class EarlierPassages:
+    """Answers from an index of the application's traces, and is bounded by their number."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def newest(self, project: str, app: str, knowledge_bases: Collection[str]) -> list[str]:
+        """The texts of at most `PASSAGES` passages, those of the newest traces first.
+
+        Args:
+            project: Whose.
+            app: Of which application.
+            knowledge_bases: Only of traces that retrieved from one of these; empty: of any.
+        """
+        with self._database.read() as connection:
+            rows = connection.execute(_newest(project, app, knowledge_bases)).scalars()
+            digests = list(dict.fromkeys(digest for named in rows for digest in named))
+            digests = digests[:PASSAGES]
+            texts = load_passages(connection, project, digests)
+        return [texts[digest] for digest in digests if digest in texts]
+
+
+def _newest(project: str, app: str, knowledge_bases: Collection[str]) -> Select[Any]:
+    statement = select(traces.c.passages).where(traces.c.project == project, traces.c.app == app)
+    if knowledge_bases:
+        same = [retrievals.c[name] == traces.c[name] for name in ("project", "trace_id", "day")]
+        statement = statement.where(
+            exists().where(and_(*same, retrievals.c.knowledge_base.in_(knowledge_bases)))
+        )
+    newest = (traces.c.started_at.desc(), traces.c.trace_id.desc())
+    return statement.order_by(*newest).limit(TRACES)

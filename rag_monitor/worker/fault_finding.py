@@ -1,0 +1,104 @@
+"""From judged tasks to what was at fault in them, with a search for what retrieval missed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Final
+
+from rag_monitor import telemetry
+from rag_monitor.domain.clock import Clock
+from rag_monitor.domain.fault import Diagnosis
+from rag_monitor.domain.hit import HitKind
+from rag_monitor.domain.stored import EvaluationTask
+from rag_monitor.domain.trace import Trace
+from rag_monitor.errors import StoreUnavailable
+from rag_monitor.evaluation.fault import diagnose, needs_search, searched
+from rag_monitor.evaluation.missed_passage import Candidate, candidates_of, missed_passage
+from rag_monitor.evaluation.pipeline import Outcome
+from rag_monitor.metrics.rag import passages_of
+from rag_monitor.store.earlier_passages import EarlierPassages
+
+_LOG: Final = logging.getLogger(__name__)
+
+_FRESH_S: Final = 60.0
+"""How long the passages of an application are kept to be searched again."""
+_KEPT: Final = 16
+"""Applications whose passages are kept."""
+_SEARCHES: Final = 50
+"""Traces of one batch that are searched for; the others keep both probabilities."""
+
+_Key = tuple[str, str, frozenset[str]]
+
+
+class FaultFinder:
+    """Diagnoses batches of judged traces. Blocks: call it on a thread; any number may."""
+
+    def __init__(self, passages: EarlierPassages, clock: Clock) -> None:
+        self._passages = passages
+        self._clock = clock
+        self._kept: dict[_Key, tuple[float, list[Candidate]]] = {}
+
+    def diagnose(
+        self, tasks: Sequence[EvaluationTask], outcomes: Sequence[Outcome]
+    ) -> dict[int, Diagnosis]:
+        """What was at fault, by the id of the task, where there are scores to tell it from."""
+        diagnoses: dict[int, Diagnosis] = {}
+        left = _SEARCHES
+        for task, outcome in zip(tasks, outcomes, strict=True):
+            try:
+                diagnosis = _of(task.trace, outcome)
+                if diagnosis is not None and needs_search(diagnosis) and left:
+                    left -= 1
+                    diagnosis = self._searched(task, diagnosis)
+            except Exception:  # noqa: BLE001 - one odd trace must not cost the scores of a batch
+                _LOG.exception("trace %s: its fault cannot be told", task.trace.trace_id)
+                telemetry.dropped("fault", "failed")
+                continue
+            if diagnosis is not None:
+                diagnoses[task.id] = diagnosis
+        return diagnoses
+
+    def _searched(self, task: EvaluationTask, diagnosis: Diagnosis) -> Diagnosis:
+        trace = task.trace
+        try:
+            candidates = self._candidates(task.project, trace)
+        except StoreUnavailable as error:
+            _LOG.warning("trace %s: passages are not searched: %s", trace.trace_id, error)
+            return diagnosis
+        contexts = passages_of(trace) or ()
+        missed = missed_passage(trace.query or "", contexts, candidates)
+        if missed is None:
+            return searched(diagnosis, len(candidates), None)
+        returned = {d.content for r in trace.retrievals for d in r.documents}
+        return searched(
+            diagnosis,
+            len(candidates),
+            missed.text,
+            missed.probability,
+            cut_off=missed.text in returned,
+        )
+
+    def _candidates(self, project: str, trace: Trace) -> list[Candidate]:
+        key = (project, trace.app, _knowledge_bases(trace))
+        now = self._clock.monotonic()
+        kept = self._kept.get(key)
+        if kept is not None and now - kept[0] < _FRESH_S:
+            return kept[1]
+        candidates = candidates_of(self._passages.newest(*key))
+        self._kept = dict(list(self._kept.items())[1 - _KEPT :]) | {key: (now, candidates)}
+        return candidates
+
+
+def _of(trace: Trace, outcome: Outcome) -> Diagnosis | None:
+    judge = next((score.judge for score in outcome.scores if score.judge is not None), None)
+    if outcome.retry_reason is not None or judge is None:
+        return None
+    return diagnose(trace, outcome.scores, str(judge))
+
+
+def _knowledge_bases(trace: Trace) -> frozenset[str]:
+    """Those that a trace asked; empty: it names none."""
+    names = {hit.name for hit in trace.hits if hit.kind is HitKind.KNOWLEDGE_BASE}
+    names |= {r.knowledge_base for r in trace.retrievals if r.knowledge_base}
+    return frozenset(names)

@@ -1,0 +1,313 @@
+"""What is at fault: three written examples for each row of the table, and its edges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from rag_monitor.domain.fault import STAGES, Diagnosis, EvidenceKind, Fault, Stage
+from rag_monitor.domain.hit import Hit, HitKind
+from rag_monitor.domain.judgement import Aspect, JudgeIdentity, Judgement, Verdict
+from rag_monitor.domain.trace import Expected, Retrieval, RetrievedDocument, TraceStatus
+from rag_monitor.evaluation.fault import decide, diagnose, needs_search, searched
+from rag_monitor.evaluation.fault_signals import Signals
+from rag_monitor.evaluation.request import build_request
+from rag_monitor.metrics.rag import LIVE_METRICS, score_trace
+from rag_monitor.testing import make_trace
+
+IDENTITY = JudgeIdentity(name="j", model="m")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One answered question, and what a judge says of it."""
+
+    question: str
+    answer: str = ""
+    passages: Sequence[str | RetrievedDocument] = ()
+    relevant: Sequence[float] = ()
+    """Per passage."""
+    useful: Sequence[float] | None = None
+    """Per passage; None: as `relevant`."""
+    supported: float = 0.97
+    reason: str | None = None
+    grade: float = 0.95
+    refusal: bool = False
+    cited: Sequence[float] = ()
+    """Per cited statement."""
+    more: dict[str, Any] = field(default_factory=dict)
+    """Other fields of the trace."""
+
+    def diagnosis(self) -> Diagnosis | None:
+        contexts = tuple(
+            p if isinstance(p, RetrievedDocument) else RetrievedDocument(content=p)
+            for p in self.passages
+        )
+        trace = replace(make_trace(self.question, self.answer), contexts=contexts, retrievals=())
+        trace = replace(trace, **self.more)
+        useful = self.relevant if self.useful is None else self.useful
+        support = Verdict(
+            aspect=Aspect.SUPPORT,
+            probability=self.supported,
+            text=self.answer,
+            evidence=0,
+            reason=self.reason,
+        )
+        verdicts = [
+            replace(support, aspect=Aspect.ANSWER_SUPPORTED),
+            support,
+            Verdict(aspect=Aspect.GRADE, probability=self.grade),
+            *(Verdict(aspect=Aspect.RELEVANCE, probability=p, index=n)
+              for n, p in enumerate(self.relevant)),
+            *(Verdict(aspect=Aspect.USEFULNESS, probability=p, index=n)
+              for n, p in enumerate(useful)),
+            *(Verdict(aspect=Aspect.CITED_SUPPORT, probability=p, index=n, text=f"{n}", evidence=0)
+              for n, p in enumerate(self.cited)),
+        ]  # fmt: skip
+        missing = dict.fromkeys(
+            build_request(trace, frozenset(Aspect)).aspects - {v.aspect for v in verdicts},
+            "unsupported_aspect",
+        )
+        judgement = Judgement(
+            identity=IDENTITY, verdicts=tuple(verdicts), missing=missing, refusal=self.refusal
+        )
+        return diagnose(trace, score_trace(trace, judgement, LIVE_METRICS), str(IDENTITY))
+
+
+def document(content: str, **metadata: object) -> RetrievedDocument:
+    return RetrievedDocument(content=content, metadata=metadata)
+
+
+WARRANTY = "The standard warranty lasts 24 months."
+保修 = "标准保修期为24个月。"
+FEE = "Express delivery costs 9 euros per parcel within the country."
+ASKED = Expected(plugin=("weather",))
+
+CASES: dict[Fault, list[Case]] = {
+    Fault.NONE: [
+        Case(question="How long is the warranty?", answer=WARRANTY, passages=[WARRANTY, FEE],
+             relevant=[0.96, 0.1]),
+        Case(question="保修期多久？", answer=保修, passages=[保修], relevant=[0.95]),
+        Case(question="What does the basic plan cost?",
+             answer="The basic plan costs 59 euros per month.",
+             passages=[document("The basic plan costs 49 euros per month.", date="2023-01-01"),
+                       document("The basic plan costs 59 euros per month.", date="2026-01-01")],
+             relevant=[0.9, 0.9]),
+    ],
+    Fault.BACKEND_ERROR: [
+        Case(question="How long is the warranty?", more={"status": TraceStatus.ERROR,
+             "error": "ConnectionError: vector store", "answer": None, "contexts": None}),
+        Case(question="保修期多久？", answer=" ", passages=[保修], relevant=[0.95]),
+        Case(question="Where is my parcel?", answer="I cannot look that up.", refusal=True,
+             passages=[FEE], relevant=[0.05],
+             more={"hits": (Hit(kind=HitKind.PLUGIN, name="tracking", ok=False),)}),
+    ],
+    Fault.WRONG_ROUTE: [
+        Case(question="Will it rain?", answer=WARRANTY, passages=[WARRANTY], relevant=[0.1],
+             more={"expected": ASKED, "hits": (Hit(kind=HitKind.PLUGIN, name="stocks"),)}),
+        Case(question="明天下雨吗？", answer=保修, passages=[保修], relevant=[0.1],
+             more={"expected": ASKED}),
+        Case(question="年假怎么申请？", answer=保修, passages=[保修], relevant=[0.9],
+             more={"expected": Expected(knowledge_base=("人事制度",)),
+                   "hits": (Hit(kind=HitKind.KNOWLEDGE_BASE, name="产品手册"),)}),
+    ],
+    Fault.NEEDLESS_REFUSAL: [
+        Case(question="How long is the warranty?", answer="I don't know.", refusal=True,
+             passages=[WARRANTY], relevant=[0.95]),
+        Case(question="保修期多久？", answer="抱歉，我无法回答。", refusal=True,
+             passages=[保修], relevant=[0.93]),
+        Case(question="What does express delivery cost?", answer="Please ask the service desk.",
+             refusal=True, passages=[WARRANTY, FEE], relevant=[0.1, 0.9]),
+    ],
+    Fault.KNOWLEDGE_GAP: [
+        Case(question="Do you ship to Mars?", answer="I don't know.", refusal=True,
+             passages=[FEE], relevant=[0.1]),
+        Case(question="有没有火星分店？", answer="抱歉，资料中没有提到。", refusal=True,
+             passages=[保修], relevant=[0.05]),
+        Case(question="Who designed the logo?", answer="It was Ann Lee.", supported=0.03,
+             reason="not_covered", grade=0.9, passages=[WARRANTY], relevant=[0.05]),
+    ],
+    Fault.MISSED_RETRIEVAL: [
+        Case(question="How long is the warranty?", answer="I don't know.", refusal=True,
+             passages=[FEE], relevant=[0.05],
+             more={"expected": Expected(relevant_ids={"w": 1.0})}),
+        Case(question="保修期多久？", answer="抱歉，资料中没有提到。", refusal=True,
+             passages=[FEE], relevant=[0.05],
+             more={"expected": Expected(relevant_ids={"保修": 1.0})}),
+        Case(question="What does express delivery cost?", answer="It is free.", supported=0.05,
+             reason="not_covered", passages=[WARRANTY], relevant=[0.04],
+             more={"expected": Expected(relevant_ids={"fees": 1.0})}),
+    ],
+    Fault.BAD_RANKING: [
+        Case(question="How long is the warranty?", answer="I don't know.", refusal=True,
+             passages=[FEE], relevant=[0.05],
+             more={"expected": Expected(relevant_ids={"w": 1.0}),
+                   "retrievals": (Retrieval(documents=(RetrievedDocument(id="w", rank=9),)),)}),
+        Case(question="How long is the warranty?", answer=WARRANTY,
+             passages=[FEE, FEE, FEE, FEE, WARRANTY], relevant=[0.1, 0.1, 0.1, 0.1, 0.95]),
+        Case(question="保修期多久？", answer=保修, passages=[FEE, FEE, FEE, FEE, FEE, 保修],
+             relevant=[0.1, 0.1, 0.1, 0.1, 0.1, 0.95]),
+    ],
+    Fault.INVENTED: [
+        Case(question="How long is the warranty?", supported=0.04, reason="number_mismatch",
+             answer="Every customer also receives a gift card of 20 euros.",
+             passages=[WARRANTY], relevant=[0.95]),
+        Case(question="保修期多久？", supported=0.05, reason="not_covered",
+             answer="另外赠送全年上门清洁服务。", passages=[保修], relevant=[0.96]),
+        Case(question="How long is the warranty?", supported=0.1, reason="name_not_found",
+             answer="Our founder Maria Gomez signs each certificate personally.",
+             passages=[WARRANTY], relevant=[0.95]),
+    ],
+    Fault.CONTRADICTED: [
+        Case(question="How long is the warranty?", supported=0.03, reason="number_mismatch",
+             answer="The standard warranty lasts 36 months.", passages=[WARRANTY],
+             relevant=[0.95]),
+        Case(question="保修期多久？", supported=0.03, reason="number_mismatch",
+             answer="标准保修期为36个月。", passages=[保修], relevant=[0.95]),
+        Case(question="May I return it?", supported=0.08, reason="negation",
+             answer="Opened goods may be returned.",
+             passages=["Opened goods may not be returned."], relevant=[0.9]),
+    ],
+    Fault.STALE_SOURCE: [
+        Case(question="What does the basic plan cost?",
+             answer="The basic plan costs 49 euros per month.", relevant=[0.9, 0.9],
+             passages=["Price list 2023: The basic plan costs 49 euros per month.",
+                       "Price list 2026: The basic plan costs 59 euros per month."]),
+        Case(question="基础版多少钱？", answer="基础版每月收费49元。", relevant=[0.9, 0.9],
+             passages=["2023年价目表：基础版每月收费49元。", "2026年价目表：基础版每月收费59元。"]),
+        Case(question="What does the basic plan cost?",
+             answer="The basic plan costs 49 euros per month.", relevant=[0.9, 0.9],
+             passages=[document("The basic plan costs 59 euros per month.", version="v2.1"),
+                       document("The basic plan costs 49 euros per month.", version="v1.9")]),
+    ],
+    Fault.CONFLICTING_SOURCES: [
+        Case(question="What does the basic plan cost?",
+             answer="The basic plan costs 49 euros per month.", relevant=[0.9, 0.9],
+             passages=["The basic plan costs 49 euros per month.",
+                       "The basic plan costs 59 euros per month."]),
+        Case(question="基础版多少钱？", answer="基础版每月收费49元。", relevant=[0.9, 0.9],
+             passages=["基础版每月收费49元。", "基础版每月收费59元。"]),
+        Case(question="How long is the warranty?", answer=WARRANTY, relevant=[0.9, 0.9],
+             passages=["The standard warranty lasts 12 months.", WARRANTY]),
+    ],
+    Fault.OFF_TOPIC: [
+        Case(question="How long is the warranty?", answer=FEE, grade=0.05,
+             passages=[WARRANTY, FEE], relevant=[0.95, 0.1], useful=[0.1, 0.9]),
+        Case(question="保修期多久？", answer="快递费为每件9元。", grade=0.1,
+             passages=[保修, "快递费为每件9元。"], relevant=[0.95, 0.1]),
+        Case(question="Who may apply?", answer="Applications are read in May.", grade=0.15,
+             passages=["Residents may apply. Applications are read in May."], relevant=[0.95]),
+    ],
+    Fault.INCOMPLETE: [
+        Case(question="What does delivery cost and how long does it take?", answer=FEE, grade=0.4,
+             passages=[FEE + " It takes two days."], relevant=[0.95]),
+        Case(question="运费多少、几天到？", answer="运费为9元。", grade=0.45,
+             passages=["运费为9元，两天送达。"], relevant=[0.95]),
+        Case(question="What does the warranty exclude?", answer="It excludes batteries.",
+             grade=0.9, passages=["It excludes batteries and water damage."], relevant=[0.95],
+             more={"expected": Expected(key_points=("batteries", "damage by water"))}),
+    ],
+    Fault.WRONG_CITATION: [
+        Case(question="How long is the warranty?", answer=WARRANTY + " [7]",
+             passages=[WARRANTY], relevant=[0.95]),
+        Case(question="保修期多久？", answer="标准保修期为24个月。【3】", passages=[保修],
+             relevant=[0.95]),
+        Case(question="How long is the warranty?", answer=WARRANTY + " [2]", cited=[0.04],
+             passages=[WARRANTY, FEE], relevant=[0.95, 0.1]),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("fault", "case"), [(fault, case) for fault, cases in CASES.items() for case in cases]
+)
+def test_each_fault_is_told_from_three_written_examples(fault: Fault, case: Case) -> None:
+    found = case.diagnosis()
+
+    assert found is not None
+    assert found.fault is fault
+    assert found.stage is STAGES.get(fault)
+    assert sum(found.probabilities.values()) == pytest.approx(1)
+    assert found.evidence or fault is Fault.NONE
+
+
+def test_every_fault_has_three_examples_and_all_but_none_a_stage() -> None:
+    assert {fault: len(cases) for fault, cases in CASES.items()} == dict.fromkeys(Fault, 3)
+    assert STAGES.keys() == set(Fault) - {Fault.NONE}
+
+
+def test_a_gap_and_a_miss_are_equally_probable_until_somebody_searches() -> None:
+    found = CASES[Fault.KNOWLEDGE_GAP][0].diagnosis()
+
+    assert found is not None
+    gap, miss = (found.probabilities[f] for f in (Fault.KNOWLEDGE_GAP, Fault.MISSED_RETRIEVAL))
+    assert gap == miss == pytest.approx(0.45)
+    assert needs_search(found)
+
+
+def test_a_passage_that_holds_it_makes_a_miss() -> None:
+    found = CASES[Fault.KNOWLEDGE_GAP][0].diagnosis()
+    assert found is not None
+
+    after = searched(found, 40, "We ship to Mars from 2031 on.", 0.9)
+
+    assert after.fault is Fault.MISSED_RETRIEVAL
+    assert after.stage is Stage.RETRIEVAL
+    assert after.probability == pytest.approx(0.81)
+    assert [e.text for e in after.evidence if e.kind is EvidenceKind.EARLIER_PASSAGE] == [
+        "We ship to Mars from 2031 on."
+    ]
+    assert not needs_search(after)
+
+
+def test_a_search_without_a_find_makes_a_gap_that_is_not_certain() -> None:
+    found = CASES[Fault.KNOWLEDGE_GAP][0].diagnosis()
+    assert found is not None
+
+    after = searched(found, 40, None)
+
+    assert after.fault is Fault.KNOWLEDGE_GAP
+    assert after.probabilities[Fault.MISSED_RETRIEVAL] == pytest.approx(0.18)
+    assert sum(after.probabilities.values()) == pytest.approx(1)
+    assert searched(after, 40, "another", 0.9) == after
+
+
+def test_a_refusal_with_unknown_contexts_is_divided() -> None:
+    found = decide(Signals(declines=True), "j")
+
+    assert found.probabilities[Fault.NEEDLESS_REFUSAL] == pytest.approx(0.5)
+    assert found.probabilities[Fault.KNOWLEDGE_GAP] == pytest.approx(0.25)
+
+
+def test_a_judge_that_says_nothing_gives_no_diagnosis() -> None:
+    assert diagnose(make_trace(), [], "j") is None
+
+
+def test_a_caller_who_went_away_leaves_no_incomplete_answer() -> None:
+    case = CASES[Fault.INCOMPLETE][0]
+
+    found = replace(case, more={"status": TraceStatus.CANCELLED}).diagnosis()
+
+    assert found is not None
+    assert found.fault is Fault.NONE
+
+
+def test_a_failed_call_is_forgiven_where_the_contexts_suffice() -> None:
+    hits = (Hit(kind=HitKind.PLUGIN, name="tracking", ok=False),)
+
+    found = replace(CASES[Fault.NONE][0], more={"hits": hits}).diagnosis()
+
+    assert found is not None
+    assert found.fault is Fault.NONE
+
+
+def test_an_answer_about_the_year_that_was_asked_for_is_not_stale() -> None:
+    case = replace(CASES[Fault.STALE_SOURCE][0], question="What did the basic plan cost in 2023?")
+
+    found = case.diagnosis()
+
+    assert found is not None
+    assert found.fault is Fault.NONE

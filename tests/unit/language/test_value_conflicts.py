@@ -1,0 +1,42 @@
+"""Values that differ between passages."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag_monitor.language.value_conflicts import ValueConflict, value_conflicts
+
+OLD = "Price list 2023: The basic plan costs 49 euros per month."
+NEW = "Price list 2026: The basic plan costs 59 euros per month."
+ANSWER = "The basic plan costs 49 euros per month."
+
+
+def test_two_passages_that_differ_in_the_answers_value_are_found() -> None:
+    found = value_conflicts("What does the basic plan cost?", ANSWER, ["Opening hours.", NEW, OLD])
+
+    assert found == [ValueConflict(used=2, other=1, used_text=OLD, other_text=NEW)]
+
+
+def test_chinese_passages_that_differ_are_found() -> None:
+    old, new = "2023年价目表：基础版每月收费49元。", "2026年价目表：基础版每月收费59元。"
+
+    assert value_conflicts("基础版多少钱？", "基础版每月49元。", [old, new]) == [
+        ValueConflict(used=0, other=1, used_text=old, other_text=new)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "passages"),
+    [
+        ("What did the basic plan cost in 2023?", ANSWER, [OLD, NEW]),
+        ("What does the basic plan cost?", "It was 49 euros and is 59 euros now.", [OLD, NEW]),
+        ("What does it cost?", "It costs 70 euros.", [OLD, NEW]),
+        ("What does it cost?", "It depends.", [OLD, NEW]),
+        ("What does it cost?", ANSWER, [OLD, OLD.replace("49 euros", "49.00 EUR")]),
+        ("What does it cost?", ANSWER, [OLD + " " + NEW]),
+        ("What does it cost?", ANSWER, [OLD, "The premium plan with support costs 99 euros."]),
+        ("How long?", "It takes 3 days.", ["Delivery takes 3 days.", "Delivery costs 5 euros."]),
+    ],
+)
+def test_what_is_no_conflict(question: str, answer: str, passages: list[str]) -> None:
+    assert value_conflicts(question, answer, passages) == []
