@@ -48,8 +48,9 @@ class Qualifier:
 def qualifiers_of(question: Segment) -> list[Qualifier]:
     """What narrows a question: its years, and places in a series."""
     qualifiers = [Qualifier("year", str(date.year)) for date in question.dates if date.year]
+    words = _words(question.folded)
     for series in _ORDINALS:
-        qualifiers.extend(Qualifier("series", t) for t in _words(question.folded) if t in series)
+        qualifiers.extend(Qualifier("series", word) for word in words if word in series)
     for pattern in _HAN_SERIES:
         qualifiers.extend(
             Qualifier(match[2], _SAME.get(match[1], match[1]), match[0][:2])

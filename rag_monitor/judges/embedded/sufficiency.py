@@ -26,6 +26,7 @@ _WINDOW: Final = 3
 """Neighbouring sentences in which the words of a question and its answer should stand."""
 _REACH: Final = 3
 """How many words may stand from one to another that stand together."""
+_PAIR: Final = 2
 _UNKNOWN: Final = 0.5
 """Of features that a question says nothing of."""
 
@@ -76,20 +77,23 @@ def sufficiency_features(
     kind = answer_type(question.text)
     pairs = frozenset(zip(question.content, question.content[1:], strict=False))
     sought = frozenset(weights)
-    best, where = [0.0] * 3, None
+    window = stated = 0.0
+    together = 0.0 if pairs else _UNKNOWN
+    where = None
     for place in places:
         passage = evidence.passages[place]
+        if pairs:
+            together = max(together, _together(pairs, passage.sentences) / len(pairs))
+        if _weight(weights, sought & passage.terms) / total <= min(window, stated):
+            continue  # none of its windows can hold more
         held = _windows(passage, sought, weights, total)
-        found = [
-            max(held, default=0.0),
-            _stated(kind, passage.sentences, held),
-            _together(pairs, passage.sentences) / len(pairs) if pairs else _UNKNOWN,
-        ]
-        if found[0] > best[0]:
-            where = place
-        best = list(map(max, best, found))
+        most = max(held, default=0.0)
+        if most > window:
+            window, where = most, place
+        if most > stated:
+            stated = max(stated, _stated(kind, passage.sentences, held, stated))
     every = frozenset[str]().union(*[sought & evidence.passages[place].terms for place in places])
-    return [*best, _weight(weights, every) / total], where
+    return [window, stated, together, _weight(weights, every) / total], where
 
 
 def _windows(
@@ -97,10 +101,14 @@ def _windows(
 ) -> list[float]:
     """Share of the weight that the sentences from each one on hold."""
     terms = [sought & sentence.terms for sentence in passage.sentences]
-    return [
-        _weight(weights, first.union(*terms[place + 1 : place + _WINDOW])) / total
-        for place, first in enumerate(terms)
-    ]
+    held: dict[frozenset[str], float] = {}
+    shares = []
+    for place, first in enumerate(terms):
+        window = first.union(*terms[place + 1 : place + _WINDOW])
+        if window not in held:
+            held[window] = _weight(weights, window) / total
+        shares.append(held[window])
+    return shares
 
 
 def _weight(weights: Mapping[str, float], terms: frozenset[str]) -> float:
@@ -108,21 +116,32 @@ def _weight(weights: Mapping[str, float], terms: frozenset[str]) -> float:
     return fsum([weights[term] for term in terms])
 
 
-def _stated(kind: AnswerType, sentences: Sequence[Segment], held: Sequence[float]) -> float:
-    """The most that a window holds in which what is asked for is stated."""
+def _stated(
+    kind: AnswerType, sentences: Sequence[Segment], held: Sequence[float], least: float
+) -> float:
+    """The most, above `least`, that a window holds in which what is asked for is stated."""
     if not (kind.measured or kind.worded):
         return _UNKNOWN * max(held, default=0.0)
+    looked: dict[int, bool] = {}
     for place in sorted(range(len(held)), key=lambda n: -held[n]):
-        if any(kind.stated_by(sentence) for sentence in sentences[place : place + _WINDOW]):
-            return held[place]
+        if held[place] <= least:
+            break
+        for number in range(place, min(place + _WINDOW, len(sentences))):
+            if number not in looked:
+                looked[number] = kind.stated_by(sentences[number])
+            if looked[number]:
+                return held[place]
     return 0.0
 
 
 def _together(pairs: frozenset[tuple[str, str]], sentences: Sequence[Segment]) -> int:
     """How many of the pairs stand together in a sentence, in either order."""
     left = set(pairs)
+    wanted = frozenset(word for pair in pairs for word in pair)
     for sentence in sentences:
-        words = sentence.token_set
+        words = wanted & sentence.token_set
+        if len(words) < _PAIR:
+            continue
         here = [pair for pair in left if pair[0] in words and pair[1] in words]
         if here:
             left.difference_update(_near(here, sentence.content))
