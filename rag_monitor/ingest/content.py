@@ -49,6 +49,8 @@ _SILENT: Final = frozenset(
 """Components and members whose texts are passages or settings."""
 _CALL: Final = frozenset({"args", "kwargs"})
 """Members of what Langfuse's and OpenLLMetry's decorators write of a function's arguments."""
+_MISSING: Final = frozenset({"None", "null", "nil", "undefined", "NaN"})
+"""How languages print that there is no value: nobody asks so, though an answer may be "None"."""
 _LABELS: Final = frozenset(
     {"type", "kind", "schema", "version", "object", "id", "status", "model", "source", "name"}
 )
@@ -116,7 +118,8 @@ def question_in(value: object, *, lone: bool = False) -> str | None:
         value: The attribute.
         lone: Take the only text of an object whose keys say nothing.
     """
-    return _search(value, _QUESTION, lone=lone, depth=0)
+    question = _search(value, _QUESTION, lone=lone, depth=0)
+    return None if question in _MISSING else question
 
 
 def answer_in(value: object) -> str | None:

@@ -94,3 +94,16 @@ def test_of_several_texts_without_a_known_name_none_is_taken() -> None:
     model = {"openinference.span.kind": "LLM", "llm.model_name": "m"}
     trace = trace_of(span(1, "chain", chain), span(2, "llm", model, parent=1))
     assert trace.question is None
+
+
+@pytest.mark.parametrize("missing", ["None", "null", "undefined", '"None"'])
+def test_a_value_that_is_missing_is_no_question(missing: str) -> None:
+    root = {
+        "openinference.span.kind": "CHAIN",
+        "input.value": missing,
+        "output.value": "Say what you look for.",
+    }
+
+    trace = trace_of(span(1, "chain", root))
+
+    assert (trace.question, trace.answer) == (None, "Say what you look for.")
