@@ -10,7 +10,7 @@ answer.
 |---|---|---|---|
 | 1 | the request failed, or there is no answer | 1 | `backend_error` |
 | | a call failed | 1 - s | `backend_error` |
-| 2 | a labelled name was not called | 1 | `wrong_route` |
+| 2 | of the labelled names of a kind none was called | 1 | `wrong_route` |
 | 3 | the answer declines | s | `needless_refusal` |
 | 4 | the answer declines | 1 - s | the contexts did not suffice |
 | 5 | its value has another one beside it, newer | 1 | `stale_source` |

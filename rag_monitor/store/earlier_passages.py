@@ -13,8 +13,12 @@ from rag_monitor.store.trace_reads import load_passages
 
 TRACES: Final = 300
 """Newest traces of the application that are looked at."""
+PASSED_OVER: Final = 3_000
+"""Newest traces of the application among which those of a knowledge base are found."""
 PASSAGES: Final = 500
 """Different passages that are read of them."""
+
+_KEY: Final = ("project", "trace_id", "day")
 
 
 class EarlierPassages:
@@ -40,11 +44,13 @@ class EarlierPassages:
 
 
 def _newest(project: str, app: str, knowledge_bases: Collection[str]) -> Select[Any]:
-    statement = select(traces.c.passages).where(traces.c.project == project, traces.c.app == app)
-    if knowledge_bases:
-        same = [retrievals.c[name] == traces.c[name] for name in ("project", "trace_id", "day")]
-        statement = statement.where(
-            exists().where(and_(*same, retrievals.c.knowledge_base.in_(knowledge_bases)))
-        )
     newest = (traces.c.started_at.desc(), traces.c.trace_id.desc())
-    return statement.order_by(*newest).limit(TRACES)
+    of_app = (traces.c.project == project, traces.c.app == app)
+    if not knowledge_bases:
+        return select(traces.c.passages).where(*of_app).order_by(*newest).limit(TRACES)
+    columns = [traces.c[name] for name in (*_KEY, "started_at", "passages")]
+    recent = select(*columns).where(*of_app).order_by(*newest).limit(PASSED_OVER).subquery()
+    same = [retrievals.c[name] == recent.c[name] for name in _KEY]
+    asked = exists().where(and_(*same, retrievals.c.knowledge_base.in_(knowledge_bases)))
+    newest = (recent.c.started_at.desc(), recent.c.trace_id.desc())
+    return select(recent.c.passages).where(asked).order_by(*newest).limit(TRACES)

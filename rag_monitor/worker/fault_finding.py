@@ -9,7 +9,6 @@ from typing import Final
 from rag_monitor import telemetry
 from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.fault import Diagnosis
-from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.stored import EvaluationTask
 from rag_monitor.domain.trace import Trace
 from rag_monitor.errors import StoreUnavailable
@@ -51,6 +50,9 @@ class FaultFinder:
                 if diagnosis is not None and needs_search(diagnosis) and left:
                     left -= 1
                     diagnosis = self._searched(task, diagnosis)
+            except StoreUnavailable as error:
+                _LOG.warning("passages are not searched: %s", error)
+                left = 0  # each further try would wait as long
             except Exception:  # noqa: BLE001 - one odd trace must not cost the scores of a batch
                 _LOG.exception("trace %s: its fault cannot be told", task.trace.trace_id)
                 telemetry.dropped("fault", "failed")
@@ -61,16 +63,16 @@ class FaultFinder:
 
     def _searched(self, task: EvaluationTask, diagnosis: Diagnosis) -> Diagnosis:
         trace = task.trace
-        try:
-            candidates = self._candidates(task.project, trace)
-        except StoreUnavailable as error:
-            _LOG.warning("trace %s: passages are not searched: %s", trace.trace_id, error)
-            return diagnosis
         contexts = passages_of(trace) or ()
+        returned = {d.content for r in trace.retrievals for d in r.documents if d.content}
+        # What this trace retrieved itself may be newer than the passages that are kept.
+        candidates = candidates_of(sorted(returned))
+        candidates += [c for c in self._candidates(task.project, trace) if c.text not in returned]
+        if all(candidate.text in contexts for candidate in candidates):
+            return diagnosis  # there is nothing to search
         missed = missed_passage(trace.query or "", contexts, candidates)
         if missed is None:
             return searched(diagnosis, len(candidates), None)
-        returned = {d.content for r in trace.retrievals for d in r.documents}
         return searched(
             diagnosis,
             len(candidates),
@@ -86,7 +88,8 @@ class FaultFinder:
         if kept is not None and now - kept[0] < _FRESH_S:
             return kept[1]
         candidates = candidates_of(self._passages.newest(*key))
-        self._kept = dict(list(self._kept.items())[1 - _KEPT :]) | {key: (now, candidates)}
+        others = [item for item in self._kept.items() if item[0] != key]
+        self._kept = dict(others[1 - _KEPT :]) | {key: (now, candidates)}
         return candidates
 
 
@@ -98,7 +101,5 @@ def _of(trace: Trace, outcome: Outcome) -> Diagnosis | None:
 
 
 def _knowledge_bases(trace: Trace) -> frozenset[str]:
-    """Those that a trace asked; empty: it names none."""
-    names = {hit.name for hit in trace.hits if hit.kind is HitKind.KNOWLEDGE_BASE}
-    names |= {r.knowledge_base for r in trace.retrievals if r.knowledge_base}
-    return frozenset(names)
+    """Those that a trace retrieved from; empty: it names none."""
+    return frozenset(r.knowledge_base for r in trace.retrievals if r.knowledge_base)

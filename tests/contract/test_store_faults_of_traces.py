@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
+
 from rag_monitor.domain.fault import Diagnosis, EvidenceKind, Fault, FaultEvidence
 from rag_monitor.domain.trace import Retrieval, RetrievedDocument, Trace
+from rag_monitor.store import earlier_passages
 from rag_monitor.store.store import Store
 from rag_monitor.testing import EPOCH, make_trace
 from tests.contract.evidence import claim, ingest
@@ -79,7 +82,7 @@ def test_erasing_a_user_erases_what_was_at_fault(store: Store) -> None:
 
 
 def test_earlier_passages_are_those_of_the_application_and_its_knowledge_base(
-    store: Store,
+    store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def retrieved(text: str, knowledge_base: str) -> tuple[Retrieval, ...]:
         return (
@@ -103,3 +106,6 @@ def test_earlier_passages_are_those_of_the_application_and_its_knowledge_base(
     assert newest("default", "shop", {"manuals"}) == ["passage 3", "passage 1"]
     assert newest("default", "shop", {"nothing"}) == []
     assert newest("other", "shop", frozenset()) == []
+
+    monkeypatch.setattr(earlier_passages, "PASSED_OVER", 2)
+    assert newest("default", "shop", {"manuals"}) == ["passage 3"]

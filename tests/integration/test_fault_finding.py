@@ -12,6 +12,7 @@ import pytest
 
 from rag_monitor.config.options import WorkerOptions
 from rag_monitor.domain.fault import Diagnosis, EvidenceKind, Fault
+from rag_monitor.domain.hit import Hit, HitKind
 from rag_monitor.domain.trace import Retrieval, RetrievedDocument, Trace
 from rag_monitor.errors import StoreUnavailable
 from rag_monitor.evaluation.pipeline import Pipeline
@@ -163,3 +164,64 @@ async def test_chinese_traces(
 
     assert found is not None
     assert found.fault is fault
+
+
+class Kept(EarlierPassages):
+    """Passages as they were before, and how often somebody asked for them."""
+
+    def __init__(self, *passages: str) -> None:
+        self.passages = passages
+        self.asked: list[Any] = []
+
+    def newest(self, *args: Any) -> list[str]:
+        self.asked.append(args)
+        return list(self.passages)
+
+
+def _below(**fields: Any) -> Trace:
+    documents = tuple(RetrievedDocument(content=text) for text in (FEES, WARRANTY))
+    trace = asked(ASKED, REFUSAL, [FEES])
+    return replace(trace, retrievals=(Retrieval(documents=documents, **fields),))
+
+
+async def test_what_the_trace_itself_retrieved_is_searched_though_the_kept_passages_lack_it(
+    house: House,
+) -> None:
+    house.passages = Kept(FEES, "Parcels leave the warehouse at noon.")
+
+    [found] = await house.judge(_below())
+
+    assert found is not None
+    assert found.fault is Fault.BAD_RANKING
+
+
+async def test_where_there_is_no_other_passage_a_gap_and_a_miss_stay_even(house: House) -> None:
+    [found] = await house.judge(asked("Who painted the mural in the lobby?", REFUSAL, [FEES]))
+
+    assert found is not None
+    gap, missed = (found.probabilities[f] for f in (Fault.KNOWLEDGE_GAP, Fault.MISSED_RETRIEVAL))
+    assert gap == missed
+
+
+async def test_only_knowledge_bases_that_a_retrieval_names_narrow_the_search(
+    house: House,
+) -> None:
+    unnamed = Hit(kind=HitKind.KNOWLEDGE_BASE, name="unknown", ok=True)
+    passages = house.passages = Kept(FEES)
+
+    await house.judge(replace(_below(), hits=(unnamed,)))
+    assert passages.asked == [("default", "shop", frozenset())]
+
+
+async def test_while_the_database_is_away_it_is_asked_once_a_batch(house: House) -> None:
+    class Counted(Kept):
+        def newest(self, *args: Any) -> list[str]:
+            super().newest(*args)
+            raise StoreUnavailable
+
+    passages = house.passages = Counted()
+
+    found = await house.judge(*(asked(ASKED, REFUSAL, [FEES], id=str(n)) for n in (1, 2, 3)))
+
+    assert [one is not None and one.fault for one in found] == [Fault.KNOWLEDGE_GAP] * 3
+    assert len(passages.asked) == 1
