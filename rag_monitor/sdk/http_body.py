@@ -71,27 +71,30 @@ def text_in(data: bytes, declared: str = "") -> tuple[str, str] | None:
         if text is not None:
             return text, name
     for name in reversed(names):  # what is UTF-8 shows it, also in part
-        text = _repaired(data, name, declared=codec in (None, name))
+        text = _repaired(data, name, None if codec is None else codec == name)
         if text is not None:
             return text, name
     text = _decoded(data, _ANY, "strict") if unasked else None
     return None if text is None else (text, _ANY)
 
 
-def _repaired(data: bytes, name: str, *, declared: bool) -> str | None:
+def _repaired(data: bytes, name: str, declared: bool | None) -> str | None:
     """A text of which a few bytes are damaged; None where too much of it is.
+
+    Other characters than ASCII's must show that it is in the encoding where another one is
+    declared, or where none is and damage stands beside damage: so look characters of another one.
 
     Args:
         data: The bytes, which may end inside a character.
         name: The encoding.
-        declared: Nothing else is declared; else other characters than ASCII's must show that it
-            is in this encoding.
+        declared: Whether this one is declared; None: none is.
     """
     text = _decoded(data, name, "replace")
     damaged = 0 if text is None else text.count(_REPLACEMENT)
     if text is None or damaged * _BYTES_PER_DAMAGE > len(data):
         return None
-    if not declared and sum(not char.isascii() for char in text) <= 2 * damaged:
+    doubtful = 2 * _REPLACEMENT in text if declared is None else not declared
+    if doubtful and sum(not char.isascii() for char in text) <= 2 * damaged:
         return None
     GUARD.warn_once("damaged text", "a text has damaged bytes; each is kept as U+FFFD")
     return text

@@ -186,6 +186,18 @@ def test_a_declaration_that_is_wrong_yields_to_what_the_bytes_are(
         (f"question={quote('多久？')}", "x/y; charset=utf-8", "多久？"),
         ('{"question": "多久？"}'.encode("gbk"), "application/json; charset=gbk", "多久？"),
         ('{"question": "多久？"}'.encode("gbk"), "application/json", None),
+        (
+            '{"question": "多久？", "user_id": "5f1c3e0a-1111-2222-3333-abcdefabcdef"}'.encode(
+                "gbk"
+            ),
+            "application/json",
+            None,
+        ),
+        (
+            b'{"question": "Does the caf\xe9 open at nine on Saturdays?"}',
+            "application/json",
+            "Does the caf\ufffd open at nine on Saturdays?",
+        ),
         ('{"question": "多久？"}'.encode("utf-16"), "application/json", "多久？"),
     ],
 )
