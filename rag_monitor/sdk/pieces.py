@@ -131,7 +131,8 @@ def _in_tuple(chunk: Any, *, begun: bool, depth: int) -> Piece:
         fields = dict(zip(names, tuple.__iter__(chunk), strict=False))
         return read_piece(fields, begun=begun, depth=depth + 1)
     items = [item for item in items_of(chunk) if not _is_namespace(item)]
-    mode = text_of(items[0]) if len(items) == 2 else None
+    # A number of a token's, such as how likely it is, stands behind the text, not behind a kind.
+    mode = text_of(items[0]) if len(items) == 2 and type(items[1]) is not float else None
     if mode in _MODES:
         text, whole = read_piece(items[1], begun=begun, depth=depth + 1)
         return ("" if mode in ("tasks", "debug") else text), whole or mode in ("values", "updates")

@@ -21,7 +21,7 @@ from rag_monitor.sdk.pieces import event_frame, read_piece, remainder
 from rag_monitor.sdk.question import question_in
 from rag_monitor.sdk.record import CURRENT, LiveTrace
 from rag_monitor.sdk.streaming import StreamObserver
-from rag_monitor.sdk.text import EVENT_LINES, answer_of, response_body
+from rag_monitor.sdk.text import EVENT_LINES, answer_of, field_text, response_body
 
 Extractor = Callable[..., Any]
 _BYTES: Final = frozenset({bytes, bytearray, memoryview})
@@ -136,7 +136,8 @@ class Scope(StreamObserver):
             text = remainder(text, live.answer_parts[0])
         if not text and (keys or text is None):
             frame = event_frame(chunk)
-            live.unread = live.unread or (frame is None and chunk is not None)
+            if frame is None and chunk is not None and not live.unread:
+                live.unread = not keys or field_text(chunk, keys) is None
             return frame
         if live.answer_parts is None:
             live.unframed = True  # a model's own words may look like frames

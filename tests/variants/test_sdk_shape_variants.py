@@ -75,6 +75,29 @@ class TestS07TextOfStreamsAndResults:
         assert list(handle(QUESTION)) == pieces
         assert captured.records[0].get("answer") == answer
 
+    @pytest.mark.parametrize(("piece", "answer"), [({"reply": ""}, ""), ({"other": ""}, None)])
+    def test_pieces_whose_named_field_is_empty_are_an_empty_answer(
+        self, captured: InMemoryExporter, piece: dict[str, str], answer: str | None
+    ) -> None:
+        @rm.trace(answer="reply")
+        def handle(question: str) -> Iterator[Any]:
+            yield piece
+
+        list(handle(QUESTION))
+
+        assert captured.records[0].get("answer") == answer
+
+    def test_a_text_before_its_likelihood_is_no_name_of_a_kind(
+        self, captured: InMemoryExporter
+    ) -> None:
+        @rm.trace
+        def handle(question: str) -> Iterator[Any]:
+            yield from [("The ", -0.1), ("status", -0.5), (" is ", -0.1), ("content", -0.9)]
+
+        list(handle(QUESTION))
+
+        assert captured.records[0]["answer"] == "The status is content"
+
     @pytest.mark.parametrize("name", shapes.pieces())
     def test_in_pieces(self, captured: InMemoryExporter, name: str) -> None:
         pieces = shapes.pieces()[name]
