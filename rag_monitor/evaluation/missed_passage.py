@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from rag_monitor.judges.embedded.evidence_index import EvidenceIndex
@@ -11,15 +13,8 @@ from rag_monitor.language.normalise import fold
 from rag_monitor.language.tokens import term_set
 
 _RATED: Final = 10
-"""Candidates that share most with the question; only these are rated."""
+"""Passages that share most words with the question; only these are rated."""
 _LIKELY: Final = 0.5
-
-
-class Candidate(NamedTuple):
-    """A passage that was retrieved before."""
-
-    text: str
-    terms: frozenset[str]
 
 
 class MissedPassage(NamedTuple):
@@ -29,28 +24,46 @@ class MissedPassage(NamedTuple):
     probability: float
 
 
-def candidates_of(passages: Iterable[str]) -> list[Candidate]:
-    """Passages with their words, ready to be searched often."""
-    return [Candidate(text, term_set(fold(text))) for text in passages]
+class PassageIndex:
+    """Passages that were retrieved before by their words, ready to be searched often.
+
+    Args:
+        passages: Those that count first, first.
+    """
+
+    def __init__(self, passages: Iterable[str]) -> None:
+        self.texts: Final = tuple(dict.fromkeys(passages))
+        self._places: dict[str, array[int]] = {}
+        for place, text in enumerate(self.texts):
+            for term in term_set(fold(text)):
+                places = self._places.get(term)
+                if places is None:
+                    places = self._places[term] = array("I")
+                places.append(place)
+
+    def sharing(self, terms: Iterable[str]) -> Iterator[tuple[int, str]]:
+        """How many of some words each passage holds, in their order; without those of none."""
+        counts = Counter(place for term in terms for place in self._places.get(term, ()))
+        return ((counts[place], self.texts[place]) for place in sorted(counts))
 
 
 def missed_passage(
-    question: str, contexts: Sequence[str], candidates: Sequence[Candidate]
+    question: str, contexts: Sequence[str], indexes: Iterable[PassageIndex]
 ) -> MissedPassage | None:
-    """The candidate that most probably holds the answer; None: none is likely to.
+    """The passage that most probably holds the answer; None: none is likely to.
 
     It has to be likelier than every passage of the contexts, which did not suffice.
     """
-    question_terms, context_texts = term_set(fold(question)), frozenset(contexts)
-    sharing = [
-        (len(question_terms & c.terms), c) for c in candidates if c.text not in context_texts
-    ]
-    sharing = [item for item in sharing if item[0]]
-    # The order of equals is that of the candidates: the newest first.
+    question_terms = term_set(fold(question))
+    found: dict[str, int] = {}
+    for index in indexes:
+        found |= {text: shared for shared, text in index.sharing(question_terms)}
+    sharing = [(shared, text) for text, shared in found.items() if text not in contexts]
+    # Of equals the order stays: the newest first.
     best = sorted(sharing, key=lambda item: -item[0])[:_RATED]
     if not best:
         return None
-    texts = [*contexts, *(candidate.text for _, candidate in best)]
+    texts = [*contexts, *(text for _, text in best)]
     rated = [value for value, _ in relevance(EvidenceIndex.build(texts, question), question)]
     best_context = max(rated[: len(contexts)], default=0.0)
     likeliest = max(range(len(contexts), len(texts)), key=lambda place: rated[place])

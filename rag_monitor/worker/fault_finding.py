@@ -13,7 +13,7 @@ from rag_monitor.domain.stored import EvaluationTask
 from rag_monitor.domain.trace import Trace
 from rag_monitor.errors import StoreUnavailable
 from rag_monitor.evaluation.fault import diagnose, needs_search, searched
-from rag_monitor.evaluation.missed_passage import Candidate, candidates_of, missed_passage
+from rag_monitor.evaluation.missed_passage import PassageIndex, missed_passage
 from rag_monitor.evaluation.pipeline import Outcome
 from rag_monitor.metrics.rag import passages_of
 from rag_monitor.store.earlier_passages import EarlierPassages
@@ -36,7 +36,7 @@ class FaultFinder:
     def __init__(self, passages: EarlierPassages, clock: Clock) -> None:
         self._passages = passages
         self._clock = clock
-        self._kept: dict[_Key, tuple[float, list[Candidate]]] = {}
+        self._kept: dict[_Key, tuple[float, PassageIndex]] = {}
 
     def diagnose(
         self, tasks: Sequence[EvaluationTask], outcomes: Sequence[Outcome]
@@ -66,31 +66,31 @@ class FaultFinder:
         contexts = passages_of(trace) or ()
         returned = {d.content for r in trace.retrievals for d in r.documents if d.content}
         # What this trace retrieved itself may be newer than the passages that are kept.
-        candidates = candidates_of(sorted(returned))
-        candidates += [c for c in self._candidates(task.project, trace) if c.text not in returned]
-        if all(candidate.text in contexts for candidate in candidates):
+        indexes = (PassageIndex(sorted(returned)), self._earlier(task.project, trace))
+        passages = {text for index in indexes for text in index.texts}
+        if passages.issubset(contexts):
             return diagnosis  # there is nothing to search
-        missed = missed_passage(trace.query or "", contexts, candidates)
+        missed = missed_passage(trace.query or "", contexts, indexes)
         if missed is None:
-            return searched(diagnosis, len(candidates), None)
+            return searched(diagnosis, len(passages), None)
         return searched(
             diagnosis,
-            len(candidates),
+            len(passages),
             missed.text,
             missed.probability,
             cut_off=missed.text in returned,
         )
 
-    def _candidates(self, project: str, trace: Trace) -> list[Candidate]:
+    def _earlier(self, project: str, trace: Trace) -> PassageIndex:
         key = (project, trace.app, _knowledge_bases(trace))
         now = self._clock.monotonic()
         kept = self._kept.get(key)
         if kept is not None and now - kept[0] < _FRESH_S:
             return kept[1]
-        candidates = candidates_of(self._passages.newest(*key))
+        index = PassageIndex(self._passages.newest(*key))
         others = [item for item in self._kept.items() if item[0] != key]
-        self._kept = dict(others[1 - _KEPT :]) | {key: (now, candidates)}
-        return candidates
+        self._kept = dict(others[1 - _KEPT :]) | {key: (now, index)}
+        return index
 
 
 def _of(trace: Trace, outcome: Outcome) -> Diagnosis | None:

@@ -1,0 +1,39 @@
+"""The search for what retrieval missed, by words."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag_monitor.evaluation.missed_passage import PassageIndex, missed_passage
+
+WARRANTY = "The standard warranty lasts 24 months from the day of purchase."
+FEES = "Express delivery costs 9 euros per parcel within the country."
+ASKED = "How long does the standard warranty last?"
+
+
+@pytest.mark.parametrize("warranty_in", [0, 1])
+def test_it_is_found_in_whichever_index_holds_it(warranty_in: int) -> None:
+    indexes = [PassageIndex([FEES]), PassageIndex([FEES])]
+    indexes[warranty_in] = PassageIndex([FEES, WARRANTY])
+
+    found = missed_passage(ASKED, [FEES], indexes)
+
+    assert found is not None
+    assert found.text == WARRANTY
+    assert 0.5 <= found.probability <= 1
+
+
+@pytest.mark.parametrize(
+    ("contexts", "passages"),
+    [([WARRANTY], [WARRANTY, FEES]), ([], [FEES]), ([], [])],
+    ids=["the contexts hold it", "no passage does", "no passage"],
+)
+def test_it_is_none_where_nothing_else_holds_it(contexts: list[str], passages: list[str]) -> None:
+    assert missed_passage(ASKED, contexts, [PassageIndex(passages)]) is None
+
+
+def test_passages_are_counted_in_their_order_once() -> None:
+    index = PassageIndex(["red fish", "blue fish", "a stone", "red fish"])
+
+    assert list(index.sharing(["fish", "red"])) == [(2, "red fish"), (1, "blue fish")]
+    assert index.texts == ("red fish", "blue fish", "a stone")
