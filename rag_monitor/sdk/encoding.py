@@ -174,6 +174,8 @@ class Encoder:
         if not with_documents:
             return None
         reranked = [number for number in with_documents if steps[number].reranked]
+        # One that runs around another ends after it.
+        reranked.sort(key=lambda number: steps[number].ended)
         return _dump(reference_contexts(reranked[-1:] or with_documents))
 
     def _documents(

@@ -299,6 +299,18 @@ def test_contexts_unknown_empty_and_known_stay_apart(captured: InMemoryExporter)
     assert contexts == ["unknown", [], "unknown", [{"content": "b"}], "unknown"]
 
 
+def test_of_rerankers_around_each_other_the_outer_one_gives_the_contexts(
+    captured: InMemoryExporter,
+) -> None:
+    with rm.trace(), rm.retrieval("outer", reranked=True) as found:
+        with rm.retrieval("inner", reranked=True) as inner:
+            inner.documents = ["1", "2"]
+        found.documents = ["2"]
+
+    (record,) = captured.records
+    assert [c["content"] for c in record["contexts"]] == ["2"]
+
+
 def test_reranked_documents_are_the_contexts(captured: InMemoryExporter) -> None:
     with rm.trace():
         with rm.retrieval("a") as found:
