@@ -280,8 +280,8 @@ _DELIVERIES: Final = (
     _Delivery(("eventSource", "records"), "records.*.value", _of_queue),
     _Delivery(("eventSource", "rmqMessagesByQueue"), "rmqMessagesByQueue.*.data", _of_queue),
     _Delivery(("subscription", "message.messageId"), "message.data", _of_queue),
-    _Delivery(("object", "entry.changes"), "entry.changes.value.messages", _of_platform),
-    _Delivery(("object", "entry.messaging"), "entry.messaging.message", _of_platform),
-    _Delivery(("destination", "events.source"), "events.message", _of_platform),
+    _Delivery(("object", "entry.changes.value"), "entry.changes.value.messages", _of_platform),
+    _Delivery(("object", "entry.messaging.sender"), "entry.messaging.message", _of_platform),
+    _Delivery(("destination", "events.source.type"), "events.message", _of_platform),
 )
 """Of Amazon's queues with Kafka and RabbitMQ, Google's Pub/Sub, WhatsApp, Messenger, LINE."""

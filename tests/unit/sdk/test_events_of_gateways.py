@@ -129,6 +129,10 @@ EVENTS: dict[str, Any] = {
         {"basicProperties": {"contentType": "application/json"}, "data": _base64(BODY)}]}},
     "near miss: a plan beside a message": {"message": ASKED, "subscription": "pro"},
     "near miss: travelling": {"destination": "Oslo", "events": ["opera"], "question": ASKED},
+    "near miss: what a guide lists": {
+        "destination": "Oslo", "events": [{"source": "guide"}], "question": ASKED},
+    "near miss: what changed in an order": {
+        "object": "order", "entry": {"changes": "none"}, "question": ASKED},
 }  # fmt: skip
 SILENT: dict[str, Any] = {
     "feishu_image": _feishu("image", {"image_key": "img_1"}),
