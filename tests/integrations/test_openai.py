@@ -57,14 +57,26 @@ def response_events() -> Iterator[dict[str, Any]]:
     yield {"type": "response.completed", "sequence_number": 99, "response": response("completed")}
 
 
+def with_another_choice(event: dict[str, Any]) -> dict[str, Any]:
+    """The event with a second choice before its first."""
+    choices = []
+    for choice in event["choices"]:
+        name = "message" if "message" in choice else "delta"
+        choices = [choice | {"index": 1, name: choice[name] | {"content": "another"}}, choice]
+    return event | {"choices": choices}
+
+
 def serve(request: httpx.Request) -> httpx.Response:
     body = json.loads(request.content)
     if body["model"] == "broken":
         return httpx.Response(500, json={"error": {"message": "out of memory"}})
     chat = request.url.path.endswith("/chat/completions")
     if not body.get("stream"):
-        return httpx.Response(200, json=chat_reply() if chat else response("completed"))
+        reply = chat_reply() if chat else response("completed")
+        return httpx.Response(200, json=with_another_choice(reply) if body.get("n") else reply)
     events = chat_events() if chat else response_events()
+    if body.get("n"):
+        events = map(with_another_choice, events)
     lines = "".join(f"event: {e.get('type', 'x')}\ndata: {json.dumps(e)}\n\n" for e in events)
     if chat:
         lines = lines.replace("event: x\n", "")
@@ -131,6 +143,18 @@ def test_a_streamed_completion_tells_its_first_token(
     assert "".join(answer(QUESTION)) == ANSWER
 
     check(instrumented, streamed=True)
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_of_two_choices_the_first_is_the_generation(
+    instrumented: Captured, client: OpenAI, streamed: bool
+) -> None:
+    with rm.trace("ask", question=QUESTION):
+        reply = client.chat.completions.create(**message(), n=2, stream=streamed)
+        if streamed:
+            list(reply)
+
+    assert instrumented.trace.answer == ANSWER
 
 
 @pytest.mark.parametrize("kind", ["chat", "responses"])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import itertools
 import threading
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from openai import AsyncStream, Stream
@@ -43,7 +43,7 @@ class Call:
         text = getattr(reply, "output_text", None)
         choices = getattr(reply, "choices", None)
         if text is None and choices:
-            text = _content_or_refusal(getattr(choices[0], "message", None))
+            text = _content_or_refusal(getattr(_first(choices), "message", None))
         for item in getattr(reply, "output", None) or () if text == "" else ():
             for part in getattr(item, "content", None) or ():
                 text = text or getattr(part, "refusal", None)
@@ -57,7 +57,7 @@ class Call:
         delta = getattr(piece, "delta", None)  # responses: response.output_text.delta
         choices = getattr(piece, "choices", None)
         if choices:
-            delta = _content_or_refusal(getattr(choices[0], "delta", None))
+            delta = _content_or_refusal(getattr(_first(choices), "delta", None))
         elif getattr(piece, "type", _TEXT_EVENTS[0]) not in _TEXT_EVENTS:
             delta = None
         if isinstance(delta, str) and delta:
@@ -85,6 +85,11 @@ class Call:
                 _whole(usage, "prompt_tokens", "input_tokens"),
                 _whole(usage, "completion_tokens", "output_tokens"),
             )
+
+
+def _first(choices: Iterable[Any]) -> Any:
+    """The first of several choices, in whatever order they come; None: it is not among them."""
+    return next((choice for choice in choices if not getattr(choice, "index", 0)), None)
 
 
 def _content_or_refusal(message: Any) -> Any:
