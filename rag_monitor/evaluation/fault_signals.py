@@ -100,6 +100,7 @@ class _Reader:
         self._scores = scores
         self._passages = passages_of(trace)
         self._evidence: dict[str, tuple[FaultEvidence, ...]] = {}
+        self._newest_years: dict[int, tuple[int, ...]] = {}
 
     def read(self) -> Signals:
         declines = (self._value(REFUSAL_METRIC) or 0.0) >= 0.5
@@ -284,8 +285,14 @@ class _Reader:
             pair = _numbers(one.metadata.get(name)), _numbers(other.metadata.get(name))
             if pair[0] and pair[1] and pair[0] != pair[1]:
                 return pair
-        years = _newest(one), _newest(other)
+        years = self._newest(first), self._newest(second)
         return years if years[0] and years[1] and years[0] != years[1] else None
+
+    def _newest(self, place: int) -> tuple[int, ...]:
+        years = self._newest_years.get(place)
+        if years is None:
+            years = self._newest_years[place] = _newest((self._trace.contexts or ())[place])
+        return years
 
     def _unanswered(self) -> float:
         points = self._trace.expected.key_points if self._trace.expected else None

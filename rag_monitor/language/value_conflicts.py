@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from rag_monitor.language.dates import find_dates
+from rag_monitor.language.dates import Date, find_dates
 from rag_monitor.language.match_positions import holds_digit
 from rag_monitor.language.normalise import fold
 from rag_monitor.language.numbers import find_quantities
@@ -37,7 +37,7 @@ class ValueConflict(NamedTuple):
 class _Stated(NamedTuple):
     passage: int
     text: str
-    terms: frozenset[str]
+    folded: str
     quantities: tuple[Quantity, ...]
     years: frozenset[int]
 
@@ -47,59 +47,71 @@ def value_conflicts(question: str, answer: str, passages: Sequence[str]) -> list
 
     Sentences are about the same thing when they say the same in the same words. Where question or
     answer names a year, a sentence about another year is about something else. Only values that
-    the answer states are looked at, and only where it does not state the other one, too.
+    the answer states are looked at, and only where it does not state the other one, too. Of each
+    two passages the first conflict counts.
     """
     folded = fold(answer)
-    told = _quantities(folded)
-    if not told:
+    dates, told = _values(folded)
+    if not told or len(passages) < 2:
         return []
-    named = years_of(folded) | years_of(fold(question))
+    named = _years(dates) | years_of(fold(question))
     stated = list(_stated(passages))
-    found = []
-    for one in stated:
-        used = [q for q in one.quantities if _equals_any(q, told)]
-        if not used:
-            continue
-        for other in stated:
-            if other.passage != one.passage and _about_the_same(one, other, named):
-                differ = not any(_equals_any(q, other.quantities) for q in used)
-                both = any(_equals_any(q, told) for q in other.quantities)
-                comparable = any(q.unit == u.unit for q in other.quantities for u in used)
-                if differ and comparable and not both:
-                    found.append(ValueConflict(one.passage, other.passage, one.text, other.text))
-    return found
+    taken = [(one, used) for one in stated if (used := _among(one.quantities, told))]
+    untold = [other for other in stated if not _among(other.quantities, told)]
+    if not taken or not untold:
+        return []
+    terms = {one.folded: worded_terms(one.folded) for one in stated}
+    found: dict[tuple[int, int], ValueConflict] = {}
+    for one, used in taken:
+        for other in untold:
+            pair = (one.passage, other.passage)
+            if (
+                one.passage != other.passage
+                and pair not in found
+                and not (one.years & named and one.years.isdisjoint(other.years))
+                and _alike(terms[one.folded], terms[other.folded])
+                and not _among(used, other.quantities)
+                and any(q.unit == u.unit for q in other.quantities for u in used)
+            ):
+                found[pair] = ValueConflict(*pair, one.text, other.text)
+    return list(found.values())
 
 
 def _stated(passages: Sequence[str]) -> Iterator[_Stated]:
     left = _MOST
     for place, passage in enumerate(passages):
         for text in sentence_texts(passage):
+            if not left:
+                return
             folded = fold(text)
-            quantities = _quantities(folded) if left else ()
+            dates, quantities = _values(folded)
             if quantities:
                 left -= 1
-                yield _Stated(place, text, worded_terms(folded), quantities, years_of(folded))
+                yield _Stated(place, text, folded, quantities, _years(dates))
 
 
 def years_of(folded: str) -> frozenset[int]:
     """The years that folded text names."""
-    return frozenset(date.year for date in find_dates(folded) if date.year)
+    return _years(find_dates(folded))
 
 
-def _quantities(folded: str) -> tuple[Quantity, ...]:
+def _years(dates: Iterable[Date]) -> frozenset[int]:
+    return frozenset(date.year for date in dates if date.year)
+
+
+def _values(folded: str) -> tuple[Sequence[Date], tuple[Quantity, ...]]:
+    """The dates and quantities of folded text; of plain English without digits none."""
     if folded.isascii() and not holds_digit(folded):
-        return ()
-    skip = tuple((date.start, date.end) for date in find_dates(folded))
-    return tuple(find_quantities(folded, skip))
+        return (), ()
+    dates = find_dates(folded)
+    return dates, tuple(find_quantities(folded, tuple((d.start, d.end) for d in dates)))
 
 
-def _equals_any(quantity: Quantity, others: Sequence[Quantity]) -> bool:
-    return any(quantity.equals(other) for other in others)
+def _among(quantities: Sequence[Quantity], others: Sequence[Quantity]) -> list[Quantity]:
+    return [q for q in quantities if any(q.equals(other) for other in others)]
 
 
-def _about_the_same(one: _Stated, other: _Stated, named: frozenset[int]) -> bool:
-    if one.years & named and one.years.isdisjoint(other.years):
-        return False
-    shared, fewest = len(one.terms & other.terms), min(len(one.terms), len(other.terms))
-    whole = len(one.terms | other.terms)
+def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
+    shared, fewest = len(one & other), min(len(one), len(other))
+    whole = len(one) + len(other) - shared
     return fewest >= _FEWEST and shared >= _ALIKE * fewest and shared >= _LENGTHS * whole

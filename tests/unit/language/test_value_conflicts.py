@@ -25,6 +25,17 @@ def test_chinese_passages_that_differ_are_found() -> None:
     ]
 
 
+def test_of_two_passages_the_first_conflict_counts() -> None:
+    other = "The basic plan in the shop costs {} euros per month."
+    old, new = f"{OLD} {other.format(49)}", f"{NEW} {other.format(59)}"
+
+    found = value_conflicts("What does the basic plan cost?", ANSWER, [old, new, new])
+
+    assert [(one.used, one.other, one.used_text, one.other_text) for one in found] == [
+        (0, 1, OLD, NEW), (0, 2, OLD, NEW)
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("question", "answer", "passages"),
     [
