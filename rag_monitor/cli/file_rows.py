@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
-
-from rag_monitor.cli.output import print_problem
-from rag_monitor.errors import RagMonitorError
-
-if TYPE_CHECKING:
-    from rag_monitor.offline.labelled import LabelledRow
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from rag_monitor.errors import ConfigurationError
+from rag_monitor.cli.output import print_problem
+from rag_monitor.errors import ConfigurationError, RagMonitorError
+
+if TYPE_CHECKING:
+    from rag_monitor.offline.labelled import LabelledRow
 
 ColumnsOption = Annotated[
     str | None,
