@@ -58,6 +58,12 @@ _ELSEWHERE: Final = frozenset(
 _CHINESE_NAMES: Final = tuple(name for name in QUESTION_NAMES if not name.isascii())
 _CHINESE_ELSEWHERE: Final = ("系统", "模板", "默认", "上一", "历史", "错误", "日志", "回复", "输出")
 """The same in Chinese, where names have no spaces."""
+_OF_DOCUMENTS: Final = (
+    "文档", "资料", "参考", "上下文", "背景", "知识", "片段", "来源", "检索", "网页", "文件",
+    "回答", "答案",
+)  # fmt: skip
+_TEXTS_OF_DOCUMENTS: Final = ("文本", "内容")
+"""What follows on these is theirs; a question about documents (文档问题) is one."""
 _OF_TYPE: Final = frozenset({"str", "string", "txt", "text", "value", "raw"})
 """Last words that say only what kind of value it is, as in `query_str`."""
 _WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[^\W\da-zA-Z_]+")
@@ -90,7 +96,8 @@ def rank_of(name: str) -> float | None:
 
 def _rank_in_chinese(word: str) -> float | None:
     """The rank of the name that a Chinese one ends with, such as 用户的问题."""
-    if word.startswith(_CHINESE_ELSEWHERE):
+    of_document = word.startswith(_OF_DOCUMENTS) and word.endswith(_TEXTS_OF_DOCUMENTS)
+    if of_document or word.startswith(_CHINESE_ELSEWHERE):
         return None
     return next((RANKS[name] for name in _CHINESE_NAMES if word.endswith(name)), None)
 

@@ -133,11 +133,17 @@ class TestS01TheQuestionIsWhatTheUserAsked:
         Desk().answer("u-7", QUESTION)
         reply("s-1", "sk-none", prompt=QUESTION)
         回答("u-7", QUESTION)
+
+        @rm.trace
+        def 总结(文档文本: str, 客户内容: str) -> str:  # noqa: N802, N803 - as above
+            return "ok"
+
+        总结("一份文档。", QUESTION)
         答复("u-7", QUESTION)
         重写("几点关门？", "你是客服。", QUESTION)
         chat("acme", [{"role": "system", "content": "x"}, {"role": "user", "content": QUESTION}])
 
-        assert [record["question"] for record in captured.records] == [QUESTION] * 6
+        assert [record["question"] for record in captured.records] == [QUESTION] * 7
 
     def test_the_only_text_is_the_question_whatever_it_is_called(
         self, captured: InMemoryExporter
