@@ -49,12 +49,7 @@ _SIDE_TASK: Final = re.compile(
     r"|\bsummari[sz]e\b.{0,40}\b(?:conversation|chat|history|dialog)"
     r"|standalone question|search quer(?:y|ies)|follow[- ]?up (?:question|input)|\bmoderat"
     r"|jailbreak|prompt injection"
-    r"|\b(?:grade|rate|score|judge)\b.{0,60}\b(?:answer|relevan|document|response)"
-    r"|(?:(?:^|[.:!?]\s+|\n\s*)(?:is|are|does|do)|\b(?:check|verify|assess|determine|decide|evaluate"
-    r"|whether)(?: (?:if|whether|that))?) (?:the|this|an?|each)\b.{0,20}"
-    r"\b(?:answer|generation|response|claim|document|passage|context|chunk)s?\b.{0,60}"
-    r"\b(?:grounded|supported|faithful|hallucinat|factual|consistent|relevan|address)"
-    r"|\bextract\b.{0,40}\b(?:part|passage|sentence|section|snippet)s?\b",
+    r"|\b(?:grade|rate|score|judge)\b.{0,60}\b(?:answer|relevan|document|response)",
     re.IGNORECASE | re.DOTALL,
 )
 _CHINESE_SIDE_TASK: Final = re.compile(
@@ -67,11 +62,26 @@ _CHINESE_SIDE_TASK: Final = re.compile(
     r"|(?:判断|识别|确定|选择|选出)[^。；\n]{0,16}(?:类别|类型|哪一?类|安全|合规|是否需要|知识库|工具)"
     r"|(?:提取|抽取|生成|列出)[^。；\n回答]{0,12}(?:关键词|关键字|检索词|搜索词|查询词|标签)"
     r"|(?:问题|查询)[^。；\n回答]{0,4}翻译|翻译[^。；\n回答]{0,6}(?:问题|查询)"
-    r"|(?:判断|检查|核查|核对|评估|验证|审查)[^。；\n]{0,16}(?:回答|答案|回复)[^。；\n]{0,16}(?:是否|有没有|有无)"
-    r"|(?:提取|抽取|摘录|保留)[^。；\n回答]{0,16}相关的?(?:部分|片段|句子|段落|内容)"
     r"|(?:推荐|建议)[^。；\n回答]{0,8}问题|(?:可能|会|想)(?:继续|接着)[^。；\n]{0,4}问"
 )
 """In the beginning of what a model is told to do; the latter in simplified characters."""
+_CHECK: Final = re.compile(
+    r"(?:(?:^|[.:!?]\s+|\n\s*)(?:is|are|does|do)|\b(?:check|verify|assess|determine|decide|evaluate"
+    r"|whether)(?: (?:if|whether|that))?) (?:the|this|an?|each)\b.{0,20}"
+    r"\b(?:answer|generation|response|claim|document|passage|context|chunk)s?\b.{0,60}"
+    r"\b(?:grounded|supported|faithful|hallucinat|factual|consistent|relevan|address)"
+    r"|\bextract\b.{0,40}\b(?:part|passage|sentence|section|snippet)s?\b"
+    r"|(?:判断|检查|核查|核对|评估|验证|审查)[^。；\n]{0,16}(?:回答|答案|回复)[^。；\n]{0,16}(?:是否|有没有|有无)"
+    r"|(?:提取|抽取|摘录|保留)[^。；\n回答]{0,16}相关的?(?:部分|片段|句子|段落|内容)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Looks at an answer or a passage: a side task where nobody is told to answer, too."""
+_ANSWERING: Final = re.compile(
+    r"(?:^|[.:!?,\n]\s*|\band |\bthen )(?:please )?answer (?:the|their|users?|from|using|in)\b"
+    r"|(?:^|[，。；：！、\n]|再|并|然后|(?:根据|按照|依据|结合)[^，。；\n]{1,12})\s*"
+    r"请?(?:简洁|准确|详细|如实)?地?回答(?:用户|客户|顾客|问题|下)",
+    re.IGNORECASE,
+)
 _MOST_INSTRUCTIONS: Final = 300
 """Characters of instructions that are looked at."""
 _LONGEST: Final = 1_000
@@ -364,7 +374,10 @@ def _given(span: Span) -> tuple[str | None, str | None]:
 def _instructs_side_task(text: str) -> bool:
     if _SIDE_TASK.search(text):
         return True
-    return not text.isascii() and _CHINESE_SIDE_TASK.search(to_simplified(text)) is not None
+    simplified = text if text.isascii() else to_simplified(text)
+    if _CHECK.search(simplified) and not _ANSWERING.search(simplified):
+        return True
+    return not text.isascii() and _CHINESE_SIDE_TASK.search(simplified) is not None
 
 
 def _names(span: Span) -> str:

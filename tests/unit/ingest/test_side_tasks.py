@@ -36,6 +36,7 @@ TASKS = [
     "Extract any part of the context that helps, as it is.",
     "请检查下面的回答是否有依据，只输出“是”或“否”。", "評估答案有沒有幻覺",
     "从下面的资料中摘录与问题相关的片段",
+    "Given the question, extract any part of the context that is relevant to answer the question.",
     "Generate 1-3 broad tags for the main themes of the chat history",
 ]  # fmt: skip
 ANSWERING = [
@@ -48,6 +49,12 @@ ANSWERING = [
     "Answer the question. If the answer is not supported by the context, say so.",
     "Answer from the context, and check that your answer is supported by it.",
     "Extract the answer from the context and give it in one sentence.",
+    "Answer the question from the context. Check that the answer is supported by the context.",
+    "First extract the relevant sentences from the documents, then answer the question.",
+    "Verify that each claim is supported by the passages, and answer in the user's language.",
+    "请从资料中提取与问题相关的内容，回答用户的问题。",
+    "请根据资料准确回答用户的问题，并检查答案是否有资料支持。",
+    "根据资料，回答用户的问题；输出前检查回答是否有依据。",
     "请先检查资料是否包含答案，没有就说不知道。",
     "请确认资料足以支持，再给出准确的回答。",
     "Answer in the same language as the question. Cite the title of each document.",
