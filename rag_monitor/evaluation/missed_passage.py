@@ -55,10 +55,10 @@ def missed_passage(
     It has to be likelier than every passage of the contexts, which did not suffice.
     """
     question_terms = term_set(fold(question))
-    found: dict[str, int] = {}
+    shared_words: dict[str, int] = {}
     for index in indexes:
-        found |= {text: shared for shared, text in index.sharing(question_terms)}
-    sharing = [(shared, text) for text, shared in found.items() if text not in contexts]
+        shared_words |= {text: shared for shared, text in index.sharing(question_terms)}
+    sharing = [(shared, text) for text, shared in shared_words.items() if text not in contexts]
     # Of equals the order stays: the newest first.
     best = sorted(sharing, key=lambda item: -item[0])[:_RATED]
     if not best:

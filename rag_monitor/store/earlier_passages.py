@@ -51,6 +51,6 @@ def _newest(project: str, app: str, knowledge_bases: Collection[str]) -> Select[
     columns = [traces.c[name] for name in (*_KEY, "started_at", "passages")]
     recent = select(*columns).where(*of_app).order_by(*newest).limit(PASSED_OVER).subquery()
     same = [retrievals.c[name] == recent.c[name] for name in _KEY]
-    asked = exists().where(and_(*same, retrievals.c.knowledge_base.in_(knowledge_bases)))
+    from_these = exists().where(and_(*same, retrievals.c.knowledge_base.in_(knowledge_bases)))
     newest = (recent.c.started_at.desc(), recent.c.trace_id.desc())
-    return select(recent.c.passages).where(asked).order_by(*newest).limit(TRACES)
+    return select(recent.c.passages).where(from_these).order_by(*newest).limit(TRACES)
