@@ -1,4 +1,4 @@
-"""Many rows in one statement: inserted, looked up, changed.
+"""Many rows in one statement: inserted, looked up, changed; and the different values of a column.
 
 Of inserted ones those that are there already are refused, left alone, or replaced; the others are
 chosen by the traces they hang on.

@@ -78,12 +78,12 @@ def sufficiency_features(
     pairs = frozenset(zip(question.content, question.content[1:], strict=False))
     sought = frozenset(weights)
     window = stated = 0.0
-    together = 0.0 if pairs else _UNKNOWN
+    beside = 0.0 if pairs else _UNKNOWN
     where = None
     for place in places:
         passage = evidence.passages[place]
         if pairs:
-            together = max(together, _together(pairs, passage.sentences) / len(pairs))
+            beside = max(beside, _together(pairs, passage.sentences) / len(pairs))
         if _weight(weights, sought & passage.terms) / total <= min(window, stated):
             continue  # none of its windows can hold more
         held = _windows(passage, sought, weights, total)
@@ -93,7 +93,7 @@ def sufficiency_features(
         if most > stated:
             stated = max(stated, _stated(kind, passage.sentences, held, stated))
     every = frozenset[str]().union(*[sought & evidence.passages[place].terms for place in places])
-    return [window, stated, together, _weight(weights, every) / total], where
+    return [window, stated, beside, _weight(weights, every) / total], where
 
 
 def _windows(
