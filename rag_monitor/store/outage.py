@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeVar
 
 _LOG_EVERY_S: Final = 300.0
 
@@ -15,12 +15,14 @@ class Incident:
     """One cause, many who fail for it: the first says so, and the last that it is over.
 
     Whoever has not failed for five minutes counts no more: it may have nothing to do. What fails
-    after such a time is told anew.
+    after such a time is told anew. An error of another type is another cause, and told as well.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._failed_at: dict[Outage, float] = {}
+        self._came_at: dict[type[Exception], float] = {}
+        """When each type of error came last."""
         self._teller: Outage | None = None
         self._began = self._logged_at = 0.0
 
@@ -31,8 +33,12 @@ class Incident:
             self._forget(now)
             anew = not self._failed_at
             self._failed_at[outage] = now
+            of_new_type = type(error) not in self._came_at
+            self._came_at[type(error)] = now
             if anew:
                 self._teller, self._began, self._logged_at = outage, now, now
+                outage.log.warning("%s: %s", outage.what, error)
+            elif of_new_type:
                 outage.log.warning("%s: %s", outage.what, error)
             elif now - self._logged_at >= _LOG_EVERY_S:
                 self._logged_at = now
@@ -46,13 +52,20 @@ class Incident:
             self._forget(now)
             if self._failed_at or self._teller is None:
                 return
+            self._came_at.clear()
             teller, self._teller = self._teller, None
             teller.log.info("%s: over after %.0f s", teller.what, now - self._began)
 
     def _forget(self, now: float) -> None:
-        for outage, at in list(self._failed_at.items()):
-            if now - at > _LOG_EVERY_S:
-                del self._failed_at[outage]
+        self._failed_at = _newer(self._failed_at, now)
+        self._came_at = _newer(self._came_at, now)
+
+
+T = TypeVar("T")
+
+
+def _newer(moments: dict[T, float], now: float) -> dict[T, float]:
+    return {one: at for one, at in moments.items() if now - at <= _LOG_EVERY_S}
 
 
 class Outage:

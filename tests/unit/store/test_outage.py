@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from rag_monitor.errors import StoreUnavailable
+from rag_monitor.errors import StoreDamaged, StoreUnavailable
 from rag_monitor.store import outage as outage_module
 from rag_monitor.store.outage import Incident, Outage
 
@@ -75,3 +75,15 @@ def test_one_who_never_tries_again_hides_no_later_outage(
         "nothing taken in: full",
         "jobs wait: away",
     ]
+
+
+def test_who_fails_for_ever_for_a_cause_of_its_own_hides_no_outage(
+    said: pytest.LogCaptureFixture,
+) -> None:
+    incident = Incident()
+    jobs, taking = Outage(LOG, "jobs wait", incident), Outage(LOG, "nothing taken in", incident)
+    for _ in range(3):
+        jobs.hit(StoreDamaged("a page"))
+        taking.hit(StoreUnavailable("away"))
+
+    assert said.messages == ["jobs wait: a page", "nothing taken in: away"]
