@@ -25,6 +25,7 @@ from rag_monitor.statistics.agreement import (
     binary_agreement,
     cohen_kappa,
     kappa_interval,
+    mean_of_two_interval,
 )
 from rag_monitor.statistics.reliability import Reliability, ReliabilityTally
 from rag_monitor.statistics.wilson import Interval
@@ -68,6 +69,14 @@ class MetricAgreement:
     def telling(self) -> bool:
         """Whether so many labels say anything about the judge."""
         return self.count >= ENOUGH and min(self.good, self.bad) >= OF_EACH
+
+    @property
+    def balanced_accuracy_interval(self) -> Interval | None:
+        """None without both classes."""
+        if not (self.good and self.bad):
+            return None
+        recalls = (self.cells.tp / self.good, self.good), (self.cells.tn / self.bad, self.bad)
+        return mean_of_two_interval(*recalls)
 
     @property
     def kappa_interval(self) -> Interval:
