@@ -254,7 +254,7 @@ def train(model: CrossEncoder, plan: Plan, device: str, seed: int = 37) -> Cross
     priors = torch.tensor([pair.prior for pair in plan.pairs])
     taught = None if plan.taught is None else torch.from_numpy(plan.taught)
     began = time.monotonic()
-    losses: list[float] = []
+    losses: list[torch.Tensor] = []
     done = 0.0
     for number in range(plan.epochs):
         made = batches(plan, draw)
@@ -285,6 +285,8 @@ def train(model: CrossEncoder, plan: Plan, device: str, seed: int = 37) -> Cross
         said = float(torch.stack(losses[-200:]).mean())
         seconds = round(time.monotonic() - began)
         print(json.dumps({"epoch": number + 1, "loss": said, "seconds": seconds}), flush=True)
+    if not losses:
+        raise SystemExit("no time was left to learn in; give more --seconds")
     return model.eval()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from rag_monitor.language.dates import Date, find_dates
@@ -21,6 +22,8 @@ _FEWEST: Final = 3
 """Words from which on a sentence says what its value is about."""
 _MOST: Final = 400
 """Sentences with a value that are read of all passages together."""
+_KEPT_CHARS: Final = 8_000
+"""Longest passage whose sentences are kept."""
 
 
 class ValueConflict(NamedTuple):
@@ -32,6 +35,13 @@ class ValueConflict(NamedTuple):
     used_text: str
     """Its sentence."""
     other_text: str
+
+
+class _Sentence(NamedTuple):
+    text: str
+    folded: str
+    quantities: tuple[Quantity, ...]
+    years: frozenset[int]
 
 
 class _Stated(NamedTuple):
@@ -80,14 +90,29 @@ def value_conflicts(question: str, answer: str, passages: Sequence[str]) -> list
 def _stated(passages: Sequence[str]) -> Iterator[_Stated]:
     left = _MOST
     for place, passage in enumerate(passages):
-        for text in sentence_texts(passage):
+        read = _recurring if len(passage) <= _KEPT_CHARS else _with_values
+        for sentence in read(passage):
             if not left:
                 return
-            folded = fold(text)
-            dates, quantities = _values(folded)
-            if quantities:
-                left -= 1
-                yield _Stated(place, text, folded, quantities, _years(dates))
+            left -= 1
+            yield _Stated(place, *sentence)
+
+
+def _with_values(passage: str) -> tuple[_Sentence, ...]:
+    """Its sentences that state a value."""
+    found = []
+    for text in sentence_texts(passage):
+        folded = fold(text)
+        dates, quantities = _values(folded)
+        if quantities:
+            found.append(_Sentence(text, folded, quantities, _years(dates)))
+            if len(found) == _MOST:
+                break
+    return tuple(found)
+
+
+_recurring = lru_cache(maxsize=512)(_with_values)
+"""The same of passages that are retrieved again and again."""
 
 
 def years_of(folded: str) -> frozenset[int]:
