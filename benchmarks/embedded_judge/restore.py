@@ -1,4 +1,4 @@
-"""The floats of an int8 encoder, as a base that `widen` and `train_encoder` go on from.
+"""The floats of an int8 encoder, as a base that `train_encoder` goes on from.
 
 Usage: `python -m benchmarks.embedded_judge.restore ENCODER_FOLDER BASE_FOLDER`
 Reads what `export_encoder` wrote and writes weights, shape and tokenizer for `train_encoder`:
