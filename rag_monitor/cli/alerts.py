@@ -27,7 +27,7 @@ class State(StrEnum):
 
 app = typer.Typer(help="List alerts and acknowledge them.", no_args_is_help=True)
 
-_ASKED: Final[dict[State, tuple[str | None, ...]]] = {
+_QUERIED_STATES: Final[dict[State, tuple[str | None, ...]]] = {
     State.OPEN: ("firing", "pending"),
     State.ALL: (None,),
 }
@@ -59,18 +59,18 @@ def list_alerts(
     alerts: list[dict[str, Any]] = []
     hints: dict[str, None] = {}
     with Remote(url, api_key) as monitor:
-        for asked in _ASKED.get(state, (state.value,)):
-            of_state = {} if asked is None else {"state": asked}
-            found = monitor.get("/api/v1/alerts", query | of_state)
-            alerts += found["alerts"]
-            hints |= dict.fromkeys(found.get("hints", ()))
+        for queried in _QUERIED_STATES.get(state, (state.value,)):
+            of_state = {} if queried is None else {"state": queried}
+            page = monitor.get("/api/v1/alerts", query | of_state)
+            alerts += page["alerts"]
+            hints |= dict.fromkeys(page.get("hints", ()))
     if as_json:
         print_json({"alerts": alerts, "hints": list(hints)})
         return
     for hint in hints:
         print_problem(hint)
     for alert in alerts:
-        for line in _told(alert, language):
+        for line in _alert_lines(alert, language):
             print_line(line)
     if not alerts:
         print_line(say("no alerts"))
@@ -105,7 +105,7 @@ def acknowledge_alert(
     )
 
 
-def _told(alert: dict[str, Any], language: str) -> list[str]:
+def _alert_lines(alert: dict[str, Any], language: str) -> list[str]:
     """An alert in lines for people: which and since when, what was seen, by whom."""
     finding = alert["finding"]
     summary = finding.get(f"summary_{language}") or finding["summary"]

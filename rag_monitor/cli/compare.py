@@ -31,24 +31,24 @@ def compare(
     from rag_monitor.offline.paired import INCOMPLETE, compare_files
     from rag_monitor.offline.report.terminal import print_comparison
 
-    found = compare_files(a, b, worst=worst, max_missing=max_missing)
-    if found.other_judges:
+    comparison = compare_files(a, b, worst=worst, max_missing=max_missing)
+    if comparison.other_judges:
         print_problem(
             "A was judged by {first} and B by {other}: what differs may be the judges",
-            first=", ".join(found.judges_a),
-            other=", ".join(found.judges_b),
+            first=", ".join(comparison.judges_a),
+            other=", ".join(comparison.judges_b),
         )
-    if found.settings_a:
+    if comparison.settings_a:
         print_problem(
             "A was computed with {first} and B with {other}: what differs may be the settings",
-            first=found.settings_a,
-            other=found.settings_b,
+            first=comparison.settings_a,
+            other=comparison.settings_b,
         )
     if as_json:
-        print_json(found.as_dict())
+        print_json(comparison.as_dict())
     else:
-        print_comparison(found, language)
-    incomplete = [row for row in found.metrics if row.verdict == INCOMPLETE]
+        print_comparison(comparison, language)
+    incomplete = [row for row in comparison.metrics if row.verdict == INCOMPLETE]
     for row in incomplete:
         tell_missing(
             "{metric}: rows without a pair of scores: {share}, more than {allowed} "
@@ -58,5 +58,5 @@ def compare(
             max_missing,
             metric=row.metric,
         )
-    if incomplete or (fail_on_loss and any(row.verdict == "worse" for row in found.metrics)):
+    if incomplete or (fail_on_loss and any(row.verdict == "worse" for row in comparison.metrics)):
         raise typer.Exit(1)

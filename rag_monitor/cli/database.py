@@ -44,7 +44,7 @@ def migrate(
     from rag_monitor.store import migration
 
     url = load(config, {"database_url": database_url}).database_url
-    wanted = _known(to) if to else migration.head()
+    wanted = _existing_revision(to) if to else migration.head()
     missing = migration.not_yet_made(url) if check else None
     before = None if missing else migration.supported_revision(url)
     after = before
@@ -70,31 +70,31 @@ def migrate(
                 say("the schema is at {revision} (was {before})", revision=wanted, before=was)
             )
     else:
-        found = say("the database is empty")
+        present = say("the database is empty")
         if before is not None:
-            found = say("the schema is at {revision}", revision=before)
+            present = say("the schema is at {revision}", revision=before)
         if missing:
-            found = say("there is no file {path} yet", path=missing)
+            present = say("there is no file {path} yet", path=missing)
         text = (
             msgid("{found}, --to asks for {wanted}: run without --check")
             if to
             else msgid("{found}, this release needs {wanted}: run without --check")
         )
-        print_line(say(text, found=found, wanted=wanted))
+        print_line(say(text, found=present, wanted=wanted))
     if after != wanted:
         raise typer.Exit(1)
 
 
-def _known(revision: str) -> str:
+def _existing_revision(revision: str) -> str:
     from rag_monitor.store import migration
 
-    known = migration.revisions()
-    if revision not in known:
+    revisions = migration.revisions()
+    if revision not in revisions:
         raise ConfigurationError(
             "there is no revision {revision!r}{meant}; this release knows {names}",
             revision=revision,
-            meant=did_you_mean(revision, known),
-            names=", ".join(known),
+            meant=did_you_mean(revision, revisions),
+            names=", ".join(revisions),
         )
     return revision
 

@@ -65,19 +65,19 @@ def demo(
     if as_json:
         print_json(report)
     else:
-        print_fields(_told(report, language))
+        print_fields(_shown_report(report, language))
 
 
-_TOLD: Final = (
+_SHOWN_FIGURES: Final = (
     "traces", "scored", "judge", "first_byte_ms_p50", "generation_ms_p50", "end_to_end_ms_p50",
     "seconds",
 )  # fmt: skip
 """Figures that are told as they are; the table holds those of the metrics."""
 
 
-def _told(report: dict[str, Any], language: str) -> dict[str, Any]:
+def _shown_report(report: dict[str, Any], language: str) -> dict[str, Any]:
     """The report for a reader: one line a figure, an alert, a hit rate."""
-    lines = fields_in({name: report[name] for name in _TOLD}, language)
+    lines = fields_in({name: report[name] for name in _SHOWN_FIGURES}, language)
     for alert in report["alerts"]:
         after = say("fired after {seconds:.1f} s", seconds=alert["fired_after_s"] or 0)
         lines[alert["rule"]] = after

@@ -119,7 +119,7 @@ def doctor(
     if detectors:
         from rag_monitor.cli.doctor_checks import detectors as looked_at
 
-        _end([Check(*found) for found in looked_at(load(config))], as_json)
+        _end([Check(*finding) for finding in looked_at(load(config))], as_json)
         return
     if notify is not None:
         _end(_trials(load(config), notify), as_json)
@@ -179,22 +179,22 @@ def _mended(error: Exception) -> str:
 
 def _python() -> Check:
     ok = sys.version_info >= _MINIMUM
-    found = platform.python_version()
+    version = platform.python_version()
     if not ok:
         wanted = ".".join(map(str, _MINIMUM))
-        found = say("{found}; rag-monitor needs {wanted} or newer", found=found, wanted=wanted)
-    return Check("python", ok=ok, detail=found)
+        version = say("{found}; rag-monitor needs {wanted} or newer", found=version, wanted=wanted)
+    return Check("python", ok=ok, detail=version)
 
 
 def _compiled() -> Check:
     if COMPILED is None:
-        found = say(
+        detail = say(
             "no: the embedded judge takes about three times as long; install a C compiler"
             " and rag-monitor anew"
         )
     else:
-        found = say("yes")
-    return Check("compiled", ok=True, detail=found)
+        detail = say("yes")
+    return Check("compiled", ok=True, detail=detail)
 
 
 def _extras() -> list[Check]:
@@ -203,10 +203,10 @@ def _extras() -> list[Check]:
 
 def _extra(distribution: str, extra: str) -> Check:
     try:
-        found = metadata.version(distribution)
+        detail = metadata.version(distribution)
     except metadata.PackageNotFoundError:
-        found = say("not installed (optional: {command})", command=install_command(extra))
-    return Check(distribution, ok=True, detail=found)
+        detail = say("not installed (optional: {command})", command=install_command(extra))
+    return Check(distribution, ok=True, detail=detail)
 
 
 def _tried(name: str, look: Callable[[], str]) -> Check:
@@ -223,9 +223,9 @@ def _below(checks: list[Check], name: str, look: Callable[[], str]) -> Check:
     """
     (database,) = (check for check in checks if check.name == "database")
     if all(check.looked_at for check in checks):
-        found = _tried(name, look)
-        if database.ok or found.detail != database.detail:
-            return found
+        check = _tried(name, look)
+        if database.ok or check.detail != database.detail:
+            return check
     detail = say("not looked at before the database is in order")
     return Check(name, ok=False, detail=detail, looked_at=False)
 
@@ -265,9 +265,9 @@ def _database(settings: Any) -> str:
         raise ConfigurationError(text, revision=revision, head=head)
     with _store(settings, SharedClock()) as store:
         store.try_writing()
-    found = say("reachable, schema {revision}", revision=revision)
+    state = say("reachable, schema {revision}", revision=revision)
     exposed = migration.exposed(settings.database_url)
-    return _both(found, exposed)
+    return _both(state, exposed)
 
 
 def _file(settings: Any) -> str:
@@ -280,14 +280,14 @@ def _file(settings: Any) -> str:
     if missing := migration.not_yet_made(settings.database_url):
         return say("there is no file {path} yet", path=missing)
     until = time.monotonic() + _LOOK_THROUGH_S
-    found = quick_check(Path(url.database or ""), lambda: time.monotonic() < until)
-    if found is None:
+    damage = quick_check(Path(url.database or ""), lambda: time.monotonic() < until)
+    if damage is None:
         return say("not all pages were looked at in {seconds} s", seconds=_LOOK_THROUGH_S)
-    if found:
+    if damage:
         text = msgid(
             "pages of {path} are damaged ({found}): stop the monitor and run `rag-monitor recover`"
         )
-        raise ConfigurationError(text, path=url.database, found=found[0])
+        raise ConfigurationError(text, path=url.database, found=damage[0])
     return say("every page of {path} is in order", path=url.database)
 
 
@@ -322,18 +322,18 @@ def _queue(settings: Any) -> str:
             count=assembling.traces,
             age=assembling.oldest_s,
         )
-    found = []
+    waiting = []
     if assembling.traces:
-        found.append(say("{count} traces are being assembled", count=assembling.traces))
+        waiting.append(say("{count} traces are being assembled", count=assembling.traces))
     if backlog.waiting:
         text = msgid("{count} traces wait to be judged, the oldest for {age:.0f} s")
-        found.append(say(text, count=backlog.waiting, age=backlog.oldest_age_s))
+        waiting.append(say(text, count=backlog.waiting, age=backlog.oldest_age_s))
     if backlog.sampled:
         text = msgid(
             "{count} traces wait for the judge they were drawn for, the oldest for {age:.0f} s"
         )
-        found.append(say(text, count=backlog.sampled, age=backlog.sampled_age_s))
-    return say("; ").join(found) or say("nothing waits to be judged")
+        waiting.append(say(text, count=backlog.sampled, age=backlog.sampled_age_s))
+    return say("; ").join(waiting) or say("nothing waits to be judged")
 
 
 def _names(settings: Any) -> str:
@@ -405,7 +405,7 @@ def _messages(settings: Any) -> str:
     channels = _built(settings)
     clock = SharedClock()
     with _store(settings, clock) as store:
-        found = store.outbox.undelivered()
+        undelivered = store.outbox.undelivered()
     since = clock.now() - _LATELY
     lost = [
         say(
@@ -416,7 +416,7 @@ def _messages(settings: Any) -> str:
             channel=item.channel,
             error=item.error,
         )
-        for item in found
+        for item in undelivered
         if (item.given_up and item.created_at >= since)
         or (not item.given_up and item.channel not in channels)
     ]
@@ -427,8 +427,8 @@ def _messages(settings: Any) -> str:
             lost=_both(*lost),
             there=", ".join(channels),
         )
-    waiting = sum(item.count for item in found if not item.given_up)
-    earlier = sum(item.count for item in found if item.given_up)
+    waiting = sum(item.count for item in undelivered if not item.given_up)
+    earlier = sum(item.count for item in undelivered if item.given_up)
     if not earlier:
         return say("{count} wait for their channels", count=waiting)
     return say(
@@ -468,8 +468,8 @@ def _trials(settings: Any, name: str) -> list[Check]:
 
     channels = _built(settings)
     return [
-        _tried(f"channel {known}", partial(send_trial, channels[known], known))
-        for known in chosen_channels(channels, name)
+        _tried(f"channel {channel}", partial(send_trial, channels[channel], channel))
+        for channel in chosen_channels(channels, name)
     ]
 
 
@@ -479,12 +479,12 @@ def _judge(settings: Any) -> str:
     async def look() -> str:
         judge = create_judge(settings)
         try:
-            found = str(judge.identity)
+            summary = str(judge.identity)
             if isinstance(judge, InspectableJudge):
                 able = await judge.inspect()
-                found += "; " + ", ".join(f"{name} {value}" for name, value in able.items())
+                summary += "; " + ", ".join(f"{name} {value}" for name, value in able.items())
             unread = never_asked(settings)
-            return _both(found, unread)
+            return _both(summary, unread)
         finally:
             await judge.close()
 

@@ -45,11 +45,11 @@ def detectors(settings: Any) -> Iterator[Finding]:
         seconds = guess(model, machine)
         size = model.weights * machine.bytes_a_weight / 1e9
         if seconds is None:
-            found = say("does not fit: its weights take {size:.1f} GB", size=size)
+            detail = say("does not fit: its weights take {size:.1f} GB", size=size)
         else:
             text = msgid("about {seconds:.2g} s a trace, {size:.1f} GB; a guess")
-            found = say(text, seconds=seconds, size=size)
-        yield f"detector {model.name}", True, found
+            detail = say(text, seconds=seconds, size=size)
+        yield f"detector {model.name}", True, detail
 
 
 def _detector(name: str, settings: Any) -> Finding:
@@ -65,14 +65,14 @@ def _detector(name: str, settings: Any) -> Finding:
             await judge.close()
 
     try:
-        found, place = asyncio.run(run())
+        measured, place = asyncio.run(run())
     except RagMonitorError as error:
         return f"detector {name}", False, translate(error, chosen())
     text = msgid("{seconds:.3g} s a trace, {tokens:.0f} tokens a second, measured; {place}")
     detail = say(
         text,
-        seconds=found.seconds_a_trace,
-        tokens=found.tokens / found.seconds,
+        seconds=measured.seconds_a_trace,
+        tokens=measured.tokens / measured.seconds,
         place=place,
     )
     return f"detector {name}", True, detail
@@ -189,10 +189,10 @@ def names_in_order(counts: Sequence[NameCount]) -> str:
 
 
 def _pods(counted: NameCount) -> str | None:
-    found = pod_names(counted.names)
-    if found is None:
+    pod = pod_names(counted.names)
+    if pod is None:
         return None
-    example, pattern = found
+    example, pattern = pod
     return say(
         "`service.name` looks like a pod name ({example}): set `app=`, or a rewrite rule: "
         "[apps] rewrite = [['{pattern}', '']]",

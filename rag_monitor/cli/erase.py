@@ -34,7 +34,7 @@ def erase(
     if as_json:
         print_json(report)
         return
-    found = fields_in({name: n for name, n in report.items() if name != "user_id"}, language)
-    counts = [say("{count} {name}", count=n, name=name) for name, n in found.items()]
+    counted = fields_in({name: n for name, n in report.items() if name != "user_id"}, language)
+    counts = [say("{count} {name}", count=n, name=name) for name, n in counted.items()]
     listed = say(", ").join(counts)
     print_line(say("erased of {user!r}: {counts}", user=user_id, counts=listed))

@@ -129,11 +129,11 @@ def evaluate(
         targets=tuple(target.metric for target in profile.targets) if profile else (),
     )
     with refusals_told(judge, resumable=output is not None and output.suffix != ".parquet"):
-        found = asyncio.run(_run(file, judge, options, profile, config, quiet=as_json))
-    _show(found, report, language, as_json=as_json)
-    _refuse_nothing(found)
+        outcome = asyncio.run(_run(file, judge, options, profile, config, quiet=as_json))
+    _show(outcome, report, language, as_json=as_json)
+    _refuse_nothing(outcome)
     if fail_under:
-        _gate(found, max_missing)
+        _gate(outcome, max_missing)
 
 
 def _text_options(terms: Path | None, key_terms: Path | None) -> Any:
@@ -199,42 +199,42 @@ def _progress(quiet: bool) -> Progress:
     )
 
 
-def _show(found: Any, path: Path | None, language: str, *, as_json: bool) -> None:
+def _show(outcome: Any, path: Path | None, language: str, *, as_json: bool) -> None:
     from rag_monitor.offline.report.files import write_report
     from rag_monitor.offline.report.terminal import print_report
     from rag_monitor.offline.report.words import Words
 
     words = Words(language)
-    for error in (*found.errors[:_REMARKS], *found.unread[:_REMARKS]):
+    for error in (*outcome.errors[:_REMARKS], *outcome.unread[:_REMARKS]):
         print_remark(words.error(error))
     if path is not None:
-        write_report(found, path, language)
+        write_report(outcome, path, language)
     if as_json:
-        print_json(found.as_dict())
+        print_json(outcome.as_dict())
         return
-    print_report(found, language)
+    print_report(outcome, language)
     if path is not None:
         print_line(str(path))
 
 
-def _refuse_nothing(found: Any) -> None:
+def _refuse_nothing(outcome: Any) -> None:
     """Exit with 1 when no row came to anything: a script that goes on would go on with nothing."""
-    if not found.rows:
-        print_problem("{file} has no rows", file=found.file)
+    if not outcome.rows:
+        print_problem("{file} has no rows", file=outcome.file)
         raise typer.Exit(FAILED)
-    scored = [metric for metric in found.metrics if metric.scored or metric.not_applicable]
-    judged_none = any(metric.failed for metric in found.metrics) and not scored
-    if found.failed_rows == found.rows or judged_none:
-        print_problem("none of the {count} rows could be evaluated", count=found.rows)
+    scored = [metric for metric in outcome.metrics if metric.scored or metric.not_applicable]
+    judged_none = any(metric.failed for metric in outcome.metrics) and not scored
+    if outcome.failed_rows == outcome.rows or judged_none:
+        print_problem("none of the {count} rows could be evaluated", count=outcome.rows)
         raise typer.Exit(FAILED)
 
 
-def _gate(found: Any, max_missing: float) -> None:
+def _gate(outcome: Any, max_missing: float) -> None:
     """Exit with 1 when a target is missed, or rests on too few of the rows, or on none."""
     from rag_monitor.offline.figures import names_a_label
     from rag_monitor.offline.missing import exceeds
 
-    missed = [target for target in found.targets if target.met is False]
+    missed = [target for target in outcome.targets if target.met is False]
     for target in missed:
         print_problem(
             "target missed: {metric} {value:.3f}, wanted {bound}",
@@ -242,7 +242,7 @@ def _gate(found: Any, max_missing: float) -> None:
             value=target.value,
             bound=target.bound,
         )
-    incomplete = [t for t in found.targets if exceeds(t.missing_share, max_missing)]
+    incomplete = [t for t in outcome.targets if exceeds(t.missing_share, max_missing)]
     for target in incomplete:
         tell_missing(
             "{metric}: rows without a score: {share}, more than {allowed} (--max-missing): "
@@ -252,16 +252,16 @@ def _gate(found: Any, max_missing: float) -> None:
             max_missing,
             metric=target.metric,
         )
-    unknown = [target.metric for target in found.targets if target.met is None]
+    unknown = [target.metric for target in outcome.targets if target.met is None]
     if unknown:
-        known = list(found.figures)
+        figures = list(outcome.figures)
         names = [
-            Message("{name}{meant}", name=name, meant=did_you_mean(name, known))
+            Message("{name}{meant}", name=name, meant=did_you_mean(name, figures))
             if names_a_label(name)
             else name
             for name in unknown
         ]
         print_problem("targets not measured: {names}", names=tuple(names))
-    lost = len(unknown) == len(found.targets) or any(map(names_a_label, unknown))
+    lost = len(unknown) == len(outcome.targets) or any(map(names_a_label, unknown))
     if missed or incomplete or lost:
         raise typer.Exit(1)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.progress import Progress
 
+from rag_monitor.cli.agreement import judge_labelled
 from rag_monitor.cli.file_rows import ColumnsOption, labelled_rows, parse_columns
-from rag_monitor.cli.judging import RowsFile, create_judge, refusals_told
+from rag_monitor.cli.judging import JudgeName, RowsFile, create_judge, refusals_told
 from rag_monitor.cli.output import AsJson, keep_input, print_json, print_remark, progress_console
 from rag_monitor.cli.settings import ConfigPath, load
 from rag_monitor.cli.words import LanguageOption, say
@@ -19,19 +21,11 @@ from rag_monitor.errors import RagMonitorError
 from rag_monitor.i18n import ENGLISH
 
 if TYPE_CHECKING:
+    from rag_monitor.config import Settings
     from rag_monitor.judges.embedded.distil import Distilled
     from rag_monitor.judges.embedded.encoder import Encoder
     from rag_monitor.judges.embedded.model import Model
     from rag_monitor.offline.labelled import LabelledRow
-from dataclasses import replace
-from typing import TYPE_CHECKING
-
-from rag_monitor.cli.agreement import judge_labelled
-from rag_monitor.cli.judging import JudgeName
-
-if TYPE_CHECKING:
-    from rag_monitor.config import Settings
-
 
 _METHODS = ("auto", "platt", "isotonic")
 

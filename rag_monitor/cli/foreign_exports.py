@@ -118,8 +118,8 @@ def _langfuse_trace(trace: Json, observations: list[Mapping[str, Any]]) -> list[
     if not trace_id:
         raise BadExport("a Langfuse trace without `id`")
     converted = [{camel(str(k)): v for k, v in one.items()} for one in observations]
-    known = {str(one.get("id")) for one in converted}
-    roots = [one for one in converted if str(one.get("parentObservationId")) not in known]
+    ids = {str(one.get("id")) for one in converted}
+    roots = [one for one in converted if str(one.get("parentObservationId")) not in ids]
     whole = _trace_attributes(trace)
     if len(roots) == 1:
         root_id = None
@@ -142,7 +142,7 @@ def _langfuse_trace(trace: Json, observations: list[Mapping[str, Any]]) -> list[
     spans = []
     for one in converted:
         is_root = one.get("id") == root_id if root_id else one is roots[0]
-        if root_id and not is_root and str(one.get("parentObservationId")) not in known:
+        if root_id and not is_root and str(one.get("parentObservationId")) not in ids:
             one["parentObservationId"] = root_id
         spans.append(_observation(one, trace_id, whole if is_root else None))
     return spans
@@ -230,10 +230,10 @@ def _span(
 
 def _event(item: object) -> Json:
     event = item if isinstance(item, Mapping) else {}
-    found = event.get("attributes")
+    attributes = event.get("attributes")
     flat: Json = {}
-    if isinstance(found, Mapping):
-        _flatten("", found, flat, 0)
+    if isinstance(attributes, Mapping):
+        _flatten("", attributes, flat, 0)
     return {
         "name": str(event.get("name") or ""),
         "timeUnixNano": str(nanoseconds(event.get("timestamp"))),
@@ -276,8 +276,8 @@ def _regrouped(flat: Json) -> Json:
     kept: Json = {}
     groups: dict[str, Json] = {}
     for key, value in flat.items():
-        head, found, tail = key.partition("metadata.")
-        if found and (not head or head.endswith(".")):
+        head, separator, tail = key.partition("metadata.")
+        if separator and (not head or head.endswith(".")):
             groups.setdefault(head + "metadata", {})[tail] = value
         else:
             kept[key] = value

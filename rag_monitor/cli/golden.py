@@ -159,19 +159,19 @@ def _once(
             trace = as_trace(row, answer, started_at=started_at, **named)
             stored = _store(monitor, trace, outcome)
             lacks = {_FAILED: answer.error, _EMPTY: empty, _NOT_STORED: not stored}
-            reason = next((reason for reason, found in lacks.items() if found), None)
+            reason = next((reason for reason, lacking in lacks.items() if lacking), None)
             counted.have() if reason is None else counted.lack(reason)
     if not outcome["questions"]:
         raise RagMonitorError("{file} holds no questions", file=file)
     if repeated.count:
         places = say("row {places}", places=repeated)
         print_remark(say(_REPEATED, count=repeated.count, places=places))
-    found = {
+    summary = {
         **outcome,
         "repeated_ids": repeated.count,
         "seconds": round(time.monotonic() - began, 2),
     }
-    return found, counted.report()
+    return summary, counted.report()
 
 
 def _store(monitor: Remote, trace: Mapping[str, Any], outcome: dict[str, int]) -> bool:

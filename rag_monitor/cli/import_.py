@@ -245,14 +245,14 @@ def _zone(given: str | None) -> str:
 def _report(outcome: Outcome, unit: str, language: str, *, as_json: bool) -> None:
     for text in outcome.problems[:10]:
         print_problem(text)
-    for text, found in (
+    for text, lines in (
         (_REPEATED, outcome.repeated_ids),
         (_REPLACED, outcome.times_replaced),
         (_UNREAD, outcome.unread_passages),
     ):
-        if found.count:
-            places = say(_PLACES[unit], places=found)
-            print_remark(say(text, count=found.count, places=places))
+        if lines.count:
+            places = say(_PLACES[unit], places=lines)
+            print_remark(say(text, count=lines.count, places=places))
     if as_json:
         print_json(outcome.as_dict())
     else:

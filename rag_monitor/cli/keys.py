@@ -65,14 +65,14 @@ def _life(key: Mapping[str, str | None]) -> list[str]:
     """When a key was last used, and whether it still works."""
     used = key.get("last_used_at")
     last = say("last used {time}", time=minute(used)) if used else None
-    found = [last or say("never used")]
+    parts = [last or say("never used")]
     if revoked := key.get("revoked_at"):
-        return [*found, say("revoked {time}", time=minute(revoked))]
+        return [*parts, say("revoked {time}", time=minute(revoked))]
     if expires := key.get("expires_at"):
         over = datetime.fromisoformat(expires) <= datetime.now(UTC)
         text = msgid("expired {time}") if over else msgid("expires {time}")
-        found.append(say(text, time=minute(expires)))
-    return found
+        parts.append(say(text, time=minute(expires)))
+    return parts
 
 
 @app.command("create")

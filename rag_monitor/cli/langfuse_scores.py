@@ -61,7 +61,7 @@ def _event(score: Json) -> Json:
         "traceId": identifier(score["traceId"], 32),
         "timeUnixNano": str(nanoseconds(score.get("timestamp") or score.get("createdAt"))),
         "attributes": key_values(
-            {semconv.GEN_AI_EVALUATION_NAME: str(score.get("name") or ""), **_said(score)}
+            {semconv.GEN_AI_EVALUATION_NAME: str(score.get("name") or ""), **_evaluation(score)}
         ),
     }
     if score.get("observationId"):
@@ -69,7 +69,7 @@ def _event(score: Json) -> Json:
     return event
 
 
-def _said(score: Json) -> Json:
+def _evaluation(score: Json) -> Json:
     """Value, label and explanation by the kind of the score."""
     value, text = score.get("value"), score.get("stringValue")
     comment = score.get("comment")

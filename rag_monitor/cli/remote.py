@@ -104,7 +104,7 @@ class Remote:
                 url=url,
             )
         self._sleep = pause
-        self._told = False
+        self._wait_reported = False
         try:
             self._client = Client(
                 url,
@@ -147,8 +147,8 @@ class Remote:
             pause = waiting.next_pause_s(retry_after(reply.headers.get("retry-after")))
             if pause is None:
                 raise _gave_up(reply, waiting)
-            if waiting.waited_s >= _WORTH_A_WORD_S and not self._told:
-                self._told = True
+            if waiting.waited_s >= _WORTH_A_WORD_S and not self._wait_reported:
+                self._wait_reported = True
                 trouble = say("it answers {status}", status=reply.status)
                 remark = msgid("waiting for {url}, up to {seconds:g} s: {trouble}")
                 where = {"url": self.url, "seconds": PATIENCE_S, "trouble": trouble}
@@ -225,12 +225,12 @@ def _content(reply: Reply) -> Any:
 
 def _gave_up(reply: Reply, waiting: Waiting) -> RagMonitorError:
     """The last refusal, with what was tried."""
-    asked = reply.headers.get("retry-after")
+    wait_s = reply.headers.get("retry-after")
     text = msgid("{reason}; asked {times}")
-    if asked:
+    if wait_s:
         text = msgid("{reason}; asked {times}; it asks to wait {wait_s} s more")
     return RagMonitorError(
-        text, reason=refusal(reply), times=waiting.times, wait_s=(asked or "")[:40]
+        text, reason=refusal(reply), times=waiting.times, wait_s=(wait_s or "")[:40]
     )
 
 

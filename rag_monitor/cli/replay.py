@@ -392,12 +392,12 @@ class Replay:
         """Send until there is an answer that is not "later"."""
         began = self._clock()
         deadline = began + self._pace.patience_s
-        wait, told = _FIRST_WAIT_S, False
+        wait, reported = _FIRST_WAIT_S, False
         while True:
             try:
                 reply = self._monitor.send("POST", path, body)
             except NoAnswer as error:
-                trouble, asked, away = (
+                trouble, wanted_s, away = (
                     Message("it does not answer ({reason})", reason=error),
                     0.0,
                     True,
@@ -406,10 +406,10 @@ class Replay:
                 if reply.status not in _RETRY:
                     return reply
                 trouble = Message("it answers {status}", status=reply.status)
-                asked = _retry_after(reply)
+                wanted_s = _retry_after(reply)
                 # "Later" is ordinary under load; only one that lasts is worth a word.
                 away = self._clock() - began >= _LONGEST_WAIT_S
-            pause = max(wait, asked)
+            pause = max(wait, wanted_s)
             if self._clock() + pause > deadline:
                 raise RagMonitorError(
                     "gave up on the monitor at {url} after {patience_s:.0f} s: {reason}; "
@@ -419,8 +419,8 @@ class Replay:
                     reason=trouble,
                     accepted=outcome.accepted,
                 )
-            if away and not told:
-                told = True
+            if away and not reported:
+                reported = True
                 self._on_wait(trouble)
             outcome.retries += 1
             self._sleep(pause)

@@ -99,7 +99,7 @@ def check_rules(
         print_json({"ok": not wrong, "rules": verdicts})
     else:
         for verdict in verdicts:
-            for line in _told(verdict, language):
+            for line in _verdict_lines(verdict, language):
                 print_line(line)
         good = len(rules) - len(wrong)
         print_line(say("{good} of {all} rules are in order", good=good, all=len(rules)))
@@ -113,18 +113,18 @@ def _verdict(monitor: Remote, rule: dict[str, Any], days: float) -> dict[str, An
     )
     name = rule.get("name", "(no name)")
     if reply.ok:
-        told = json.loads(reply.body)
+        result = json.loads(reply.body)
         return {
             "name": name,
             "ok": True,
             "reason": None,
-            "warnings": told.get("warnings", []),
+            "warnings": result.get("warnings", []),
             "untold": {
                 app: finding.get("notes", [])
-                for app, finding in (told.get("findings") or {}).items()
+                for app, finding in (result.get("findings") or {}).items()
                 if finding.get("active") is None
             },
-            "history": told.get("history"),
+            "history": result.get("history"),
         }
     if reply.status in (400, 422):
         return {
@@ -138,7 +138,7 @@ def _verdict(monitor: Remote, rule: dict[str, Any], days: float) -> dict[str, An
     raise refusal(reply)
 
 
-def _told(verdict: dict[str, Any], language: str) -> list[str]:
+def _verdict_lines(verdict: dict[str, Any], language: str) -> list[str]:
     """A verdict in lines for people."""
     if not verdict["ok"]:
         return [say("{name}: {reason}", name=verdict["name"], reason=verdict["reason"])]
@@ -168,16 +168,16 @@ def _told(verdict: dict[str, Any], language: str) -> list[str]:
             "({untold} could not tell)",
             name=verdict["name"],
             app=app,
-            **found,
+            **counts,
         )
-        for app, found in history["apps"].items()
+        for app, counts in history["apps"].items()
     ]
 
 
 def _rule(item: dict[str, Any]) -> AlertRule:
     """A rule as the API writes it."""
-    known = {field.name for field in fields(AlertRule)} - {"project"}
-    values = {name: value for name, value in item.items() if name in known}
+    names = {field.name for field in fields(AlertRule)} - {"project"}
+    values = {name: value for name, value in item.items() if name in names}
     values |= {
         "kind": RuleKind(item["kind"]),
         "severity": Severity(item.get("severity", Severity.PAGE)),

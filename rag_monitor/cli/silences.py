@@ -31,17 +31,17 @@ def list_silences(
     """Show what is silenced now or will be, the one that ends first before the others."""
     del language  # chosen for all that is said below
     with Remote(url, api_key) as monitor:
-        found = monitor.get("/api/v1/silences")["silences"]
+        silences = monitor.get("/api/v1/silences")["silences"]
     now = datetime.now(UTC)
     silences = sorted(
-        (one for one in found if over or datetime.fromisoformat(one["ends_at"]) > now),
+        (one for one in silences if over or datetime.fromisoformat(one["ends_at"]) > now),
         key=lambda one: datetime.fromisoformat(one["ends_at"]),
     )
     if as_json:
         print_json({"silences": silences})
         return
     for silence in silences:
-        print_line(_told(silence))
+        print_line(_silence_line(silence))
     if not silences:
         print_line(say("nothing is silenced"))
 
@@ -131,7 +131,7 @@ def _end(since: str | None, length: str) -> str:
         ) from None
 
 
-def _told(silence: dict[str, Any]) -> str:
+def _silence_line(silence: dict[str, Any]) -> str:
     """A silence in a line for people."""
     parts = [
         silence["id"],

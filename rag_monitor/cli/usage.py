@@ -39,7 +39,7 @@ def tell(error: Any, argv: Sequence[str]) -> int:
     if language_of(argv) == ENGLISH or type(error).__name__ == _HELP:
         error.show()
     else:
-        print(_told(error, language_of(argv), argv), file=sys.stderr)  # noqa: T201 - a command talks here
+        print(_usage_message(error, language_of(argv), argv), file=sys.stderr)  # noqa: T201 - a command talks here
     return int(error.exit_code)
 
 
@@ -53,7 +53,7 @@ def language_of(argv: Sequence[str]) -> str:
     return wanted if wanted in languages() else ENGLISH
 
 
-def _told(error: Any, language: str, argv: Sequence[str]) -> str:
+def _usage_message(error: Any, language: str, argv: Sequence[str]) -> str:
     message = translate(Message("Error: {reason}", reason=_reason(error, argv)), language)
     context = getattr(error, "ctx", None)
     if context is None:

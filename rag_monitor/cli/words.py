@@ -35,9 +35,9 @@ def chosen() -> str:
 
 
 def _parse(code: str) -> str:
-    known = languages()
-    if code not in known:
-        names = ", ".join(map(repr, known))
+    codes = languages()
+    if code not in codes:
+        names = ", ".join(map(repr, codes))
         raise typer.BadParameter(
             Message("{value!r} is not one of {names}.", value=code, names=names)
         )

@@ -196,8 +196,8 @@ def _apply_variable(values: dict[str, Any], name: str, text: str) -> None:
             return
     if _apply_to_own_table(values, lowered, text):
         return
-    known = [PREFIX + n.upper() for n in _HINTS if n not in _TABLES and n not in _FREE_TABLES]
-    known += [f"{PREFIX}{t.upper()}_{n.upper()}" for t, o in _TABLES.items() for n in _names(o)]
+    variables = [PREFIX + n.upper() for n in _HINTS if n not in _TABLES and n not in _FREE_TABLES]
+    variables += [f"{PREFIX}{t.upper()}_{n.upper()}" for t, o in _TABLES.items() for n in _names(o)]
     if kind := next((k for k in _FREE_TABLES if lowered.startswith(f"{k}_")), None):
         raise ConfigurationError(
             "{name}: the configuration file has no table that it belongs to; "
@@ -211,7 +211,7 @@ def _apply_variable(values: dict[str, Any], name: str, text: str) -> None:
         "unknown environment variable {name}{meant}; unset it, or correct its name (the "
         "documentation's page on settings has them all)",
         name=name,
-        meant=did_you_mean(name, known),
+        meant=did_you_mean(name, variables),
     )
 
 
@@ -304,15 +304,15 @@ def _value(name: str, hint: Any, value: Any) -> Any:
     return read
 
 
-def _refuse_unknown(values: Mapping[str, Any], known: list[str], where: str) -> None:
+def _refuse_unknown(values: Mapping[str, Any], allowed: list[str], where: str) -> None:
     for key in values:
-        if key not in known:
+        if key not in allowed:
             raise ConfigurationError(
                 "unknown key {where}`{key}`{meant}; known here: {names}",
                 where=where,
                 key=key,
-                meant=did_you_mean(key, known),
-                names=", ".join(sorted(known)),
+                meant=did_you_mean(key, allowed),
+                names=", ".join(sorted(allowed)),
             )
 
 

@@ -100,9 +100,9 @@ def chunks(text: str, size: int = 12) -> list[str]:
 
 def _match(question: str, sentence: str, title: str, weights: Retriever) -> float:
     shared = set(terms(question)) & set(terms(sentence))
-    known = set(terms(title))
+    title_terms = set(terms(title))
     return sum(
-        weights.weight(term) * (_TITLE_DISCOUNT if term in known else 1.0) for term in shared
+        weights.weight(term) * (_TITLE_DISCOUNT if term in title_terms else 1.0) for term in shared
     )
 
 

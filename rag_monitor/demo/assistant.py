@@ -21,7 +21,7 @@ from rag_monitor.demo.corpus import (
     language_of,
     load_passages,
 )
-from rag_monitor.demo.retriever import Found, Retriever
+from rag_monitor.demo.retriever import Hit, Retriever
 
 _AMOUNT: Final = re.compile(r"(\d+(?:\.\d+)?)\s*万元")
 _YEARS: Final = re.compile(r"(\d+)\s*年")
@@ -142,12 +142,12 @@ class Assistant:
         plugin = self._route(question)
         with rm.workflow(PLUGINS[plugin][0] if plugin else DEFAULT_WORKFLOW):
             fact = self._call(plugin, question) if plugin else None
-            found = await self._retrieve(question)
+            passages = await self._retrieve(question)
             contexts = [fact.text] if fact else []
-            contexts += [passage.text for passage in found]
+            contexts += [passage.text for passage in passages]
             if fact:
                 rm.record_contexts(contexts)
-            async for chunk in self._write(question, fact, found, contexts):
+            async for chunk in self._write(question, fact, passages, contexts):
                 yield chunk
 
     def _route(self, question: str) -> str | None:
@@ -164,21 +164,21 @@ class Assistant:
         retriever = self._retrievers[language_of(question)]
         best = retriever.search(question, 1)
         home = best[0].passage.knowledge_base if best else None
-        with rm.retrieval(knowledge_base=home) as found:
+        with rm.retrieval(knowledge_base=home) as retrieval:
             await asyncio.sleep(_RETRIEVAL_DELAY_S)
             hits = (
                 retriever.from_elsewhere(question, _TOP_K)
                 if self.faults.retriever
                 else retriever.search(question, _TOP_K, home)
             )
-            found.documents = [_document(hit) for hit in hits]
+            retrieval.documents = [_document(hit) for hit in hits]
         return [hit.passage for hit in hits]
 
     async def _write(
         self,
         question: str,
         fact: PluginResult | None,
-        found: Sequence[Passage],
+        passages: Sequence[Passage],
         contexts: Sequence[str],
     ) -> AsyncIterator[str]:
         if self.generator is not None and not self.faults.invent:
@@ -187,22 +187,24 @@ class Assistant:
                 yield chunk
             return
         await asyncio.sleep(_FIRST_CHUNK_DELAY_S)
-        for chunk in chunks(self._compose(question, fact, found)):
+        for chunk in chunks(self._compose(question, fact, passages)):
             yield chunk
             await asyncio.sleep(_CHUNK_DELAY_S)
 
-    def _compose(self, question: str, fact: PluginResult | None, found: Sequence[Passage]) -> str:
+    def _compose(
+        self, question: str, fact: PluginResult | None, passages: Sequence[Passage]
+    ) -> str:
         if self.faults.invent:
             return invent(question)
         if fact:
             return fact.text
-        return extract(question, found, self._retrievers[language_of(question)])
+        return extract(question, passages, self._retrievers[language_of(question)])
 
 
-def _document(found: Found) -> dict[str, object]:
+def _document(hit: Hit) -> dict[str, object]:
     return {
-        "id": found.passage.id,
-        "content": found.passage.text,
-        "score": round(found.score, 4),
-        "knowledge_base": found.passage.knowledge_base,
+        "id": hit.passage.id,
+        "content": hit.passage.text,
+        "score": round(hit.score, 4),
+        "knowledge_base": hit.passage.knowledge_base,
     }

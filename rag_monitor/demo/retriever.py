@@ -26,7 +26,7 @@ _TITLE_WEIGHT: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Hit:
     """A passage and how well it matches; larger is better."""
 
     passage: Passage
@@ -64,19 +64,19 @@ class Retriever:
         """How telling a term is (inverse document frequency); 0 for unknown terms."""
         return self._weights.get(term, 0.0)
 
-    def search(self, query: str, limit: int, knowledge_base: str | None = None) -> list[Found]:
+    def search(self, query: str, limit: int, knowledge_base: str | None = None) -> list[Hit]:
         """The best passages, best first; passages without any common term are left out."""
         wanted = terms(query)
-        found = [
-            Found(passage, score)
+        hits = [
+            Hit(passage, score)
             for index, passage in enumerate(self._passages)
             if knowledge_base in (None, passage.knowledge_base)
             and (score := self._score(wanted, index)) > 0
         ]
-        found.sort(key=lambda item: (-item.score, item.passage.id))
-        return found[:limit]
+        hits.sort(key=lambda item: (-item.score, item.passage.id))
+        return hits[:limit]
 
-    def from_elsewhere(self, query: str, limit: int) -> list[Found]:
+    def from_elsewhere(self, query: str, limit: int) -> list[Hit]:
         """What a broken index returns: passages of other topics that share no word with the query.
 
         Deterministic for a query, so that the story can be told twice.
@@ -91,7 +91,7 @@ class Retriever:
         ] or [passage for passage in self._passages if passage.knowledge_base != home]
         offset = sum(map(ord, query)) % len(strangers)
         turned = strangers[offset:] + strangers[:offset]
-        return [Found(passage, 1.0 / rank) for rank, passage in enumerate(turned[:limit], 1)]
+        return [Hit(passage, 1.0 / rank) for rank, passage in enumerate(turned[:limit], 1)]
 
     def _score(self, wanted: Sequence[str], index: int) -> float:
         counts = self._counts[index]

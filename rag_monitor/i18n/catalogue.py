@@ -29,8 +29,8 @@ _MAGIC: Final = 0x950412DE
 
 def languages(locale: Path | None = None) -> tuple[str, ...]:
     """The codes of all languages, English first."""
-    found = sorted(path.parent.parent.name for path in (locale or LOCALE).glob(f"*/{_FILE}"))
-    return (ENGLISH, *found)
+    codes = sorted(path.parent.parent.name for path in (locale or LOCALE).glob(f"*/{_FILE}"))
+    return (ENGLISH, *codes)
 
 
 @lru_cache(maxsize=16)
@@ -78,9 +78,9 @@ def entries(text: str) -> Iterator[dict[str, str]]:
         yield entry
 
 
-def compiled(found: Iterable[dict[str, str]]) -> bytes:
+def compiled(messages: Iterable[dict[str, str]]) -> bytes:
     """The entries as a `.mo` file holds them (GNU gettext manual, "MO Files")."""
-    pairs = sorted(filter(None, map(_pair, found)))
+    pairs = sorted(filter(None, map(_pair, messages)))
     offset = 7 * 4 + 16 * len(pairs)
     tables, texts = [b"", b""], b""
     for column in (0, 1):

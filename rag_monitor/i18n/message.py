@@ -88,14 +88,14 @@ class Message(str):
         """The sentence in a language; in English where the catalogue does not have it."""
         if language == ENGLISH or not self.msgid:  # whose entry describes the catalogue
             return str.__str__(self)
-        known = catalogue(language)
+        translations = catalogue(language)
         if self.plural:
-            found = known.ngettext(self.msgid, self.plural, cast("int", self.params["n"]))
+            text = translations.ngettext(self.msgid, self.plural, cast("int", self.params["n"]))
         elif self.context:
-            found = known.pgettext(self.context, self.msgid)
+            text = translations.pgettext(self.context, self.msgid)
         else:
-            found = known.gettext(self.msgid)
-        return _filled(found, self.params, language)
+            text = translations.gettext(self.msgid)
+        return _filled(text, self.params, language)
 
 
 def msgid(text: str) -> str:
@@ -103,9 +103,9 @@ def msgid(text: str) -> str:
     return text
 
 
-def translate(said: object, language: str) -> str:
+def translate(message: object, language: str) -> str:
     """What a message, or an error raised with one, says in a language; other text as it is."""
-    text = str(said)
+    text = str(message)
     return text.translated(language) if isinstance(text, Message) else text
 
 

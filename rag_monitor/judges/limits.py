@@ -124,7 +124,7 @@ class Limits:
         self._slots = asyncio.Semaphore(options.concurrency)
         self._breaker = _Breaker(options, now)
         self._answers = 0
-        self._said: str | None = None
+        self._last_warning: str | None = None
         self._refusal: JudgeRefused | None = None
         """How the last call that failed was refused."""
         self._spent = 0
@@ -183,12 +183,12 @@ class Limits:
 
     def _say(self, refusal: str) -> None:
         """Tell an operator once what to fix; every judgement would fail with the same words."""
-        if refusal != self._said:
-            self._said = refusal
+        if refusal != self._last_warning:
+            self._last_warning = refusal
             _log.warning("%s; nothing is judged until that is fixed", refusal.rstrip(".。"))
 
     def _answered(self) -> None:
-        self._said = None
+        self._last_warning = None
         self._breaker.answered()
         self._answers += 1
 

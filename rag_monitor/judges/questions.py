@@ -149,7 +149,7 @@ def _ask(plan: Plan, aspect: Aspect) -> None:
         plan.infer_key_points = True
     else:
         for question in questions_of(plan, aspect):
-            answered = _known(plan, question)
+            answered = _by_rule(plan, question)
             if answered is None:
                 plan.questions.append(question)
             else:
@@ -184,7 +184,7 @@ def question_text(question: Question, prompts: PromptSet, *, has_query: bool) ->
     return before + (quoted(question.text) if question.text else "") + after
 
 
-def _known(plan: Plan, question: Question) -> Verdict | None:
+def _by_rule(plan: Plan, question: Question) -> Verdict | None:
     """Answers that follow from the rules: nothing recalled, a refusal, an answer of no words."""
     aspect = question.aspect
     if (

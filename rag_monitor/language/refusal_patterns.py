@@ -14,7 +14,7 @@ _SOURCES: Final = (
     r"|materials?|databases?|records|files|results|index|articles?|excerpts?|snippets?|manuals?"
     r"|pages|handbooks?|help cent(?:er|re))"
 )
-_TOLD: Final = (
+_CONTENT: Final = (
     r"(?:mentions?|information|info|references?|entry|entries|details?|data|records?|answers?"
     r"|indication|discussion|explanation|guidance|passages?|documents?|articles?|results?"
     r"|match(?:es)?|hits?|sections?|content|sources?)"
@@ -29,9 +29,9 @@ _WITHHELD: Final = (
 )
 SILENT: Final = Alternatives(
     rf"\bnothing (?:\w+ ){{0,3}}?(?:in|from|within) {_ITS_SOURCES}"
-    rf"|\bno (?:\w+ ){{0,3}}?{_TOLD}\b[^.!?;]{{0,60}}?\b(?:in|from|within|among|across) "
+    rf"|\bno (?:\w+ ){{0,3}}?{_CONTENT}\b[^.!?;]{{0,60}}?\b(?:in|from|within|among|across) "
     rf"{_ITS_SOURCES}(?=\s*(?:[.!,;]|$|that\b|about\b|on\b|regarding\b|for\b|to\b|match))"
-    rf"|^(?:there (?:is|are|was|were) )?no (?:\w+ ){{0,3}}?{_TOLD}"
+    rf"|^(?:there (?:is|are|was|were) )?no (?:\w+ ){{0,3}}?{_CONTENT}"
     r"(?: (?:were|was|are|is|could be|can be|ha(?:s|ve) been))?(?: \w+ly)?"
     r" (?:found|available|returned|retrieved|located|matched|match(?:es)?|exists?"
     r"|on (?:file|record))"
@@ -62,7 +62,7 @@ SILENT: Final = Alternatives(
     r"|\bnothing in [^.!?;]{0,30}\b(?:tells?|says?|mentions?|covers?|states?|indicates?) (?:us|me"
     r"|what|how|whether|who|when|where|why|about|that|this|anything)"
     rf"|\b{_SOURCES} (?:[\w']+ ){{0,4}}?(?:ha[sd]|have|contain(?:s|ed)?|holds?|includes?"
-    rf"|offers?|says?|lists?|provides?|gives?|carr(?:y|ies)) (?:no (?:\w+ ){{0,2}}?{_TOLD}"
+    rf"|offers?|says?|lists?|provides?|gives?|carr(?:y|ies)) (?:no (?:\w+ ){{0,2}}?{_CONTENT}"
     r"|nothing (?:on|about|that|regarding|of|relevant|to))"
     r"|^(?:it is |it's |that is |that's |this is )?not (?:\w+ly )?(?:specified|mentioned|stated"
     r"|documented|answerable|addressed|discussed|known)(?: (?:in|by|within|anywhere) [^.]{0,40})?"

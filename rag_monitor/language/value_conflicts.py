@@ -61,30 +61,30 @@ def value_conflicts(question: str, answer: str, passages: Sequence[str]) -> list
     two passages the first conflict counts.
     """
     folded = fold(answer)
-    dates, told = _values(folded)
-    if not told or len(passages) < 2:
+    dates, stated_values = _values(folded)
+    if not stated_values or len(passages) < 2:
         return []
     named = _years(dates) | years_of(fold(question))
     stated = list(_stated(passages))
-    taken = [(one, used) for one in stated if (used := _among(one.quantities, told))]
-    untold = [other for other in stated if not _among(other.quantities, told)]
-    if not taken or not untold:
+    taken = [(one, used) for one in stated if (used := _among(one.quantities, stated_values))]
+    others = [other for other in stated if not _among(other.quantities, stated_values)]
+    if not taken or not others:
         return []
     terms = {one.folded: worded_terms(one.folded) for one in stated}
-    found: dict[tuple[int, int], ValueConflict] = {}
+    conflicts: dict[tuple[int, int], ValueConflict] = {}
     for one, used in taken:
-        for other in untold:
+        for other in others:
             pair = (one.passage, other.passage)
             if (
                 one.passage != other.passage
-                and pair not in found
+                and pair not in conflicts
                 and not (one.years & named and one.years.isdisjoint(other.years))
                 and _alike(terms[one.folded], terms[other.folded])
                 and not _among(used, other.quantities)
                 and any(q.unit == u.unit for q in other.quantities for u in used)
             ):
-                found[pair] = ValueConflict(*pair, one.text, other.text)
-    return list(found.values())
+                conflicts[pair] = ValueConflict(*pair, one.text, other.text)
+    return list(conflicts.values())
 
 
 def _stated(passages: Sequence[str]) -> Iterator[_Stated]:
@@ -100,15 +100,15 @@ def _stated(passages: Sequence[str]) -> Iterator[_Stated]:
 
 def _with_values(passage: str) -> tuple[_Sentence, ...]:
     """Its sentences that state a value."""
-    found = []
+    sentences = []
     for text in sentence_texts(passage):
         folded = fold(text)
         dates, quantities = _values(folded)
         if quantities:
-            found.append(_Sentence(text, folded, quantities, _years(dates)))
-            if len(found) == _MOST:
+            sentences.append(_Sentence(text, folded, quantities, _years(dates)))
+            if len(sentences) == _MOST:
                 break
-    return tuple(found)
+    return tuple(sentences)
 
 
 _recurring = lru_cache(maxsize=512)(_with_values)

@@ -75,7 +75,7 @@ def agreement_report(rows: Rows, *, runs: int = 1000) -> dict[str, Any]:
     """
     report = _figures(rows, runs)
     report["reliability"] = reliability_bins(rows)
-    report |= {f"by_{facet}": found for facet in FACETS if (found := _by(rows, facet, runs))}
+    report |= {f"by_{facet}": figures for facet in FACETS if (figures := _by(rows, facet, runs))}
     return report
 
 
@@ -140,9 +140,12 @@ def _interval(
     if name == "auroc":
         return auroc_interval(value, bad, good) if value in (0.0, 1.0) else None
     if name == "balanced_accuracy":
-        found, spared = counts.tp / (counts.tp + counts.fn), counts.tn / (counts.tn + counts.fp)
-        alike = {found, spared} <= {0.0, 1.0}
-        return mean_of_two_interval((found, bad), (spared, good)) if alike else None
+        sensitivity, specificity = (
+            counts.tp / (counts.tp + counts.fn),
+            counts.tn / (counts.tn + counts.fp),
+        )
+        alike = {sensitivity, specificity} <= {0.0, 1.0}
+        return mean_of_two_interval((sensitivity, bad), (specificity, good)) if alike else None
     if name == "kappa":
         chance = _chance(counts)
         alike = right in (0.0, 1.0) and chance < 1.0
@@ -163,8 +166,8 @@ def _groups(rows: Rows, wanted: Callable[[JudgedRow], bool]) -> int:
 def _chance(counts: BinaryAgreement) -> float:
     """How often both sides would say the same by chance."""
     whole = counts.tp + counts.fp + counts.tn + counts.fn
-    said, true = (counts.tp + counts.fp) / whole, (counts.tp + counts.fn) / whole
-    return said * true + (1.0 - said) * (1.0 - true)
+    flagged, unfaithful = (counts.tp + counts.fp) / whole, (counts.tp + counts.fn) / whole
+    return flagged * unfaithful + (1.0 - flagged) * (1.0 - unfaithful)
 
 
 def reliability_bins(rows: Rows) -> list[dict[str, float]]:
@@ -172,8 +175,8 @@ def reliability_bins(rows: Rows) -> list[dict[str, float]]:
     tally = ReliabilityTally()
     for row in rows:
         tally.add(row.probability, row.faithful)
-    found = tally.report()
-    return [asdict(cell) for cell in found.bins] if found else []
+    reliability = tally.report()
+    return [asdict(cell) for cell in reliability.bins] if reliability else []
 
 
 def _flags(rows: Rows) -> list[bool]:

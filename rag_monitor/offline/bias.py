@@ -22,7 +22,7 @@ from rag_monitor.statistics.agreement import auroc
 class PositionBias:
     """How much `answer_supported` changes when the passages come in reverse order."""
 
-    asked: int
+    judged: int
     """Traces with at least two passages that were judged in both orders."""
     failed: int
     """Traces of the sample with no verdict in one order or the other."""
@@ -55,8 +55,8 @@ async def position_bias(judge: Judge, traces: Sequence[Trace]) -> PositionBias:
     """
     aspects = frozenset({Aspect.ANSWER_SUPPORTED})
     requests = [build_request(trace, aspects) for trace in traces]
-    asked = [request for request in requests if len(request.contexts or ()) > 1]
-    orders = (asked, asked, [_reversed(request) for request in asked])
+    several = [request for request in requests if len(request.contexts or ()) > 1]
+    orders = (several, several, [_reversed(request) for request in several])
     first, again, turned = [await judge.judge_many(requests) for requests in orders]
     shifts: list[float] = []
     noises: list[float] = []
@@ -70,8 +70,8 @@ async def position_bias(judge: Judge, traces: Sequence[Trace]) -> PositionBias:
         threshold = one.threshold if isinstance(one, Judgement) else 0.5
         flips.append((p < threshold) != (p_turned < threshold))
     return PositionBias(
-        asked=len(shifts),
-        failed=len(asked) - len(shifts),
+        judged=len(shifts),
+        failed=len(several) - len(shifts),
         mean_shift=fmean(shifts) if shifts else None,
         noise=fmean(noises) if noises else None,
         flipped=fmean(flips) if flips else None,
@@ -101,7 +101,7 @@ def length_bias(
 def bias_report(position: PositionBias, length: LengthBias) -> Mapping[str, Any]:
     """Both as plain values with readable names."""
     return {
-        "position_asked": position.asked,
+        "position_asked": position.judged,
         "position_failed": position.failed,
         "position_mean_shift": position.mean_shift,
         "position_noise": position.noise,

@@ -144,9 +144,9 @@ def names_with(columns: Mapping[str, str] | None) -> Mapping[str, str]:
 
 def name_of(column: str, names: Mapping[str, str]) -> str:
     """What Trace JSON calls a column; `Retrieval Context` and `retrievalContext` are one name."""
-    known = names.get(column)
-    if known is not None or column in _OWN:
-        return known or column
+    name = names.get(column)
+    if name is not None or column in _OWN:
+        return name or column
     folded = _NEXT_WORD.sub("_", _NOTE.sub("", column.strip("\ufeff \t"))).lower()
     if folded in names or folded in _OWN:
         return names.get(folded, folded)

@@ -14,7 +14,7 @@ from rag_monitor.offline.literals import looks_written_by_python, read_literal
 _ASKS: Final = frozenset({"human", "user"})
 _ANSWERS: Final = frozenset({"ai", "assistant", "gpt"})
 _TELLS: Final = frozenset({"tool", "function"})
-_KNOWN: Final = _ASKS | _ANSWERS | _TELLS | {"system", "developer"}
+_ROLES: Final = _ASKS | _ANSWERS | _TELLS | {"system", "developer"}
 
 
 def last_turn(fields: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -30,26 +30,26 @@ def last_turn(fields: Mapping[str, Any]) -> Mapping[str, Any]:
     messages = _messages(fields.get("question"))
     if messages is None:
         return fields
-    told = [(role, _text(message.get("content"))) for role, message in messages]
+    turns = [(role, _text(message.get("content"))) for role, message in messages]
     own_answer = fields.get("answer") is not None
-    end = len(told) if own_answer else _place(told, _ANSWERS, len(told))
-    asked = _place(told, _ASKS, len(told) if end is None else end)
-    if asked is None:
+    end = len(turns) if own_answer else _place(turns, _ANSWERS, len(turns))
+    start = _place(turns, _ASKS, len(turns) if end is None else end)
+    if start is None:
         return fields
-    turn: dict[str, Any] = {**fields, "question": told[asked][1]}
+    turn: dict[str, Any] = {**fields, "question": turns[start][1]}
     if end is not None and not own_answer:
-        turn["answer"] = told[end][1]
+        turn["answer"] = turns[end][1]
     if fields.get("contexts") is None:
-        found = [text for role, text in told[asked:end] if role in _TELLS and text.strip()]
-        if found:
-            turn["contexts"] = found
+        contexts = [text for role, text in turns[start:end] if role in _TELLS and text.strip()]
+        if contexts:
+            turn["contexts"] = contexts
     return turn
 
 
-def _place(told: Sequence[tuple[str, str]], roles: frozenset[str], before: int) -> int | None:
+def _place(turns: Sequence[tuple[str, str]], roles: frozenset[str], before: int) -> int | None:
     """Where the last message of one of `roles` that says something stands; None: there is none."""
     for number in range(before - 1, -1, -1):
-        role, text = told[number]
+        role, text = turns[number]
         if role in roles and text.strip():
             return number
     return None
@@ -67,7 +67,7 @@ def _messages(question: object) -> list[tuple[str, Mapping[str, Any]]] | None:
         if not isinstance(message, Mapping) or "content" not in message:
             return None
         role = message.get("role") or message.get("type")
-        if role not in _KNOWN:
+        if role not in _ROLES:
             return None
         messages.append((str(role), message))
     return messages

@@ -262,5 +262,5 @@ def _reasons(scores: Mapping[str, Score], status: ScoreStatus) -> dict[str, str]
 
 def failure_of(error: Exception) -> Failure:
     """What an error of a judge becomes in a row."""
-    said = sentence_of(error)
-    return Failure(error.reason, said) if isinstance(error, JudgeError) else Failure(said)
+    sentence = sentence_of(error)
+    return Failure(error.reason, sentence) if isinstance(error, JudgeError) else Failure(sentence)

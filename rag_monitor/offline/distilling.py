@@ -47,21 +47,21 @@ async def gather_lessons(
         EverythingRefused: The teacher's server does so; nobody was asked after that was clear.
     """
     asking = StoppingJudge(teacher)
-    found: list[Lesson] = []
+    lessons: list[Lesson] = []
     waiting = iter(rows)
     while batch := list(islice(waiting, _BATCH)):
-        asked = [
+        pairs = [
             (row, request) for row in batch if (request := _request(row)) and request.statements
         ]
-        answers = await asking.judge_many([request for _, request in asked])
-        for (row, request), answer in zip(asked, answers, strict=True):
+        answers = await asking.judge_many([request for _, request in pairs])
+        for (row, request), answer in zip(pairs, answers, strict=True):
             if isinstance(answer, Judgement):
                 lesson = _lesson(row.group, request, answer, encoder)
                 if lesson is not None:
-                    found.append(lesson)
+                    lessons.append(lesson)
         done(len(batch))
     asking.check()
-    return found
+    return lessons
 
 
 def _request(row: LabelledRow) -> JudgeRequest | None:
@@ -85,9 +85,9 @@ def _lesson(
     by_index = {verdict.index: verdict.probability for verdict in answer.of(Aspect.SUPPORT)}
     read: list[EncoderLogits | None] = [None] * len(claims)
     if encoder is not None:
-        asked = [n for n, claim in enumerate(claims) if claim.passage is not None]
-        said = encoder.logits([reading(claims[n].segment, evidence) for n in asked])
-        for number, doubt in zip(asked, said, strict=True):
+        readable = [n for n, claim in enumerate(claims) if claim.passage is not None]
+        logits = encoder.logits([reading(claims[n].segment, evidence) for n in readable])
+        for number, doubt in zip(readable, logits, strict=True):
             read[number] = doubt
     return Lesson(
         group=group,

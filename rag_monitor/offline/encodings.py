@@ -92,8 +92,8 @@ def check_utf8(name: str, head: bytes, *, whole: bool) -> None:
     foreign = [line for line in lines if not line.isascii()]
     wide = _wide(head)
     odd = sum(not _is_utf8(line, cut=not whole and len(lines) == 1) for line in foreign)
-    told = odd == len(foreign) and (odd >= _FEWEST or odd == len(list(_filled(lines))) > 0)
-    if wide is None and not told:
+    certain = odd == len(foreign) and (odd >= _FEWEST or odd == len(list(_filled(lines))) > 0)
+    if wide is None and not certain:
         return
     raise _refusal(name, wide or looks_like(b"\n".join(foreign)))
 

@@ -42,10 +42,10 @@ def gathered(row: Mapping[str, Any]) -> Mapping[str, Any]:
     fields = dict(row)
     for target, names in (("timings", TIMINGS), ("usage", TOKEN_COLUMNS)):
         beside = fields.get(target)
-        found = {name: row[name] for name in names if _is_number(row.get(name))}
-        if found and (beside is None or isinstance(beside, dict)):
-            fields[target] = {**(beside or {}), **found}
-            for name in found:
+        numbers = {name: row[name] for name in names if _is_number(row.get(name))}
+        if numbers and (beside is None or isinstance(beside, dict)):
+            fields[target] = {**(beside or {}), **numbers}
+            for name in numbers:
                 del fields[name]
     return fields
 

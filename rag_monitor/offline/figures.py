@@ -70,19 +70,19 @@ def rates_of(counted: Iterable[tuple[str, Any]]) -> dict[str, float]:
     }
 
 
-def named(title: str, found: Mapping[str, T], classes: Sequence[str] = ()) -> dict[str, T]:
+def named(title: str, values: Mapping[str, T], classes: Sequence[str] = ()) -> dict[str, T]:
     """Rates and averages by the names that targets have for them.
 
     Args:
         title: One of `TITLES`; it stands in the names of all but `classification`.
-        found: By `RATE/NAME`, and by the name of the average.
+        values: By `RATE/NAME`, and by the name of the average.
         classes: All of them; of two, the rates of the positive one need no name.
     """
     if title == CLASSIFICATION:
         positive = _positive(classes)
-        alone = {rate: found.get(f"{rate}/{positive}") for rate in RATES} if positive else {}
-        return {**found, **{rate: value for rate, value in alone.items() if value is not None}}
-    parts = ((name.partition("/"), value) for name, value in found.items())
+        alone = {rate: values.get(f"{rate}/{positive}") for rate in RATES} if positive else {}
+        return {**values, **{rate: value for rate, value in alone.items() if value is not None}}
+    parts = ((name.partition("/"), value) for name, value in values.items())
     return {f"{rate}/{title}{slash}{name}": value for (rate, slash, name), value in parts}
 
 

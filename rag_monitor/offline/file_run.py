@@ -91,8 +91,8 @@ class FileEvaluation:
             perplexity=options.perplexity is not None,
             targets=options.targets,
         )
-        asked = judge is not None and self.selection.needs_judge
-        self._by = str(judge.identity) if judge is not None and asked else None
+        judges = judge is not None and self.selection.needs_judge
+        self._by = str(judge.identity) if judge is not None and judges else None
         self._check(head)
         self._with = settings_of(self.selection, options) if options.output is not None else None
         self.tally = Tally(self.selection, options.worst)
@@ -135,8 +135,8 @@ class FileEvaluation:
             writer = self._writer(stack)
             batch = _BATCH_JUDGED if self.selection.needs_judge else _BATCH_TEXT
             held = HeldBack()
-            async for found in run_rows(rows, scorers, batch=batch, ahead=options.processes + 2):
-                for result in held.passed(found):
+            async for results in run_rows(rows, scorers, batch=batch, ahead=options.processes + 2):
+                for result in held.passed(results):
                     self._keep(result, writer)
                 on_row()
             if self._judge is not None:

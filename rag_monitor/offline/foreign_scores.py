@@ -45,19 +45,19 @@ _MEASURED: Final = ("metrics_data", "metricsData")
 def gather(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The row with its foreign scores in `reported_scores`."""
     kept = dict(fields)
-    found: dict[str, float] = {}
+    scores: dict[str, float] = {}
     for name in [name for name in fields if _is_score(name)]:
         if (value := _real(kept[name])) is not None:
-            found[name] = value
+            scores[name] = value
         if value is not None or kept[name] is None:
             del kept[name]
     for name in _MEASURED:
-        found |= dict(_measured(kept.pop(name, None)))
+        scores |= dict(_measured(kept.pop(name, None)))
     if isinstance(kept.get("scores"), Mapping):
-        found |= {name: value for name, given in kept.pop("scores").items()
+        scores |= {name: value for name, given in kept.pop("scores").items()
                   if (value := _real(given)) is not None}  # fmt: skip
-    if found and not isinstance(kept.get(REPORTED), list):
-        kept[REPORTED] = {**found, **(kept.get(REPORTED) or {})}
+    if scores and not isinstance(kept.get(REPORTED), list):
+        kept[REPORTED] = {**scores, **(kept.get(REPORTED) or {})}
     return kept
 
 
@@ -96,5 +96,5 @@ def _real(value: object) -> float | None:
             value = float(value)
         except ValueError:
             return None
-    known = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if known and isfinite(value) else None  # type: ignore[arg-type]
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and isfinite(value) else None  # type: ignore[arg-type]

@@ -116,13 +116,13 @@ class Endpoint:
             answer.error = Message(
                 "nobody answers at {url} ({reason}); is the application running?",
                 url=self._place,
-                reason=_said(error),
+                reason=_error_text(error),
             )
         except (httpx.NetworkError, httpx.RemoteProtocolError) as error:
             answer.error = Message(
                 "the connection to {url} broke off ({reason})",
                 url=self._place,
-                reason=_said(error),
+                reason=_error_text(error),
             )
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
             answer.error = f"{type(error).__name__}: {error}"
@@ -149,12 +149,12 @@ class Endpoint:
         if isinstance(content, str):
             answer.text = content
             return
-        found = _first(content, self._options.answer_field, _ANSWERS)
-        if not isinstance(found, str):
+        text = _first(content, self._options.answer_field, _ANSWERS)
+        if not isinstance(text, str):
             names = self._options.answer_field or ", ".join(_ANSWERS)
             text = msgid("no text at {names}; name the field with --answer-field")
             raise ValueError(Message(text, names=names))  # noqa: TRY004 - the reply is wrong
-        answer.text = found
+        answer.text = text
         answer.contexts = _passages(_first(content, self._options.contexts_field, _CONTEXTS))
 
     def _read_events(self, reply: httpx.Response, answer: Answer, began: float) -> None:
@@ -305,18 +305,18 @@ def _passages(value: Any) -> list[Any] | None:
     """Passages as Trace JSON has them; other shapes give their text field."""
     if not isinstance(value, list):
         return None
-    found: list[Any] = []
+    passages: list[Any] = []
     for item in value:
         if isinstance(item, str):
-            found.append(item)
+            passages.append(item)
         elif isinstance(item, Mapping):
             text = _first(item, None, ("content", "text", "page_content", "snippet"))
-            known = {name: item[name] for name in ("id", "score") if name in item}
-            found.append({**known, "content": None if text is None else str(text)})
-    return found
+            kept = {name: item[name] for name in ("id", "score") if name in item}
+            passages.append({**kept, "content": None if text is None else str(text)})
+    return passages
 
 
-def _said(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     """What the network said; a message may be empty."""
     return str(error) or type(error).__name__
 

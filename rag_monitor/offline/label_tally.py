@@ -64,8 +64,8 @@ class LabelTally:
             return {}
         matrix = _matrix(pooled)
         rates = figures.rates_of((name, matrix.of(name)) for name in matrix.labels)
-        found = {name: Figure(value=value, n=matrix.total) for name, value in rates.items()}
-        return figures.named(self._title, found | self._averages(pooled, matrix), matrix.labels)
+        by_name = {name: Figure(value=value, n=matrix.total) for name, value in rates.items()}
+        return figures.named(self._title, by_name | self._averages(pooled, matrix), matrix.labels)
 
     def report(self) -> Confusions | None:
         """The matrix and what follows from it; None without rows."""
@@ -93,7 +93,7 @@ class LabelTally:
     ) -> dict[str, Figure]:
         right = sum(n for (truth, predicted), n in pooled.items() if truth == predicted)
         ends = wilson_interval(right, matrix.total)
-        found = {
+        averages = {
             "accuracy": Figure(
                 value=matrix.accuracy, lower=ends.lower, upper=ends.upper, n=matrix.total
             )
@@ -104,16 +104,16 @@ class LabelTally:
                 value = getattr(matrix, kind)(rate)
                 if value is not None:
                     without = [getattr(part, kind)(rate) for part in parts]
-                    found[f"{kind}_{rate}"] = jackknifed(value, without, matrix.total)
-        return found
+                    averages[f"{kind}_{rate}"] = jackknifed(value, without, matrix.total)
+        return averages
 
 
 def jackknifed(value: float, without: list[float | None], n: int) -> Figure:
     """A figure with the normal interval of its grouped jackknife, inside 0 to 1."""
-    known = [part for part in without if part is not None]
-    if len(known) < 2:
+    defined = [part for part in without if part is not None]
+    if len(defined) < 2:
         return Figure(value=value, n=n)
-    reach = z_two_sided(0.95) * jackknife_se(known)
+    reach = z_two_sided(0.95) * jackknife_se(defined)
     return Figure(value=value, lower=max(0.0, value - reach), upper=min(1.0, value + reach), n=n)
 
 
@@ -199,10 +199,10 @@ class RoutingTally:
         """All rates by the names that targets have for them."""
         rows = self._confusions()
         rates = figures.rates_of((row.name, row) for row in rows)
-        found = {name: Figure(value=value, n=self._labelled) for name, value in rates.items()}
-        found |= self._averages(rows) if rows else {}
+        by_name = {name: Figure(value=value, n=self._labelled) for name, value in rates.items()}
+        by_name |= self._averages(rows) if rows else {}
         hits = {f"{figures.HIT_RATE}/{name}": rate for name, rate in self.hit_rates().items()}
-        return figures.named(self._kind.value, found) | hits
+        return figures.named(self._kind.value, by_name) | hits
 
     def report(self) -> Confusions | None:
         """Counts by name; None when no trace is labelled."""

@@ -141,7 +141,7 @@ def _label(content: Mapping[str, Any]) -> bool | None:
     marks = content.get("feedback")
     if not isinstance(marks, list):
         return None
-    said = 0
+    balance = 0
     for mark in marks:
         if not isinstance(mark, Mapping) or mark.get("metric") not in _MARKED:
             continue
@@ -151,8 +151,8 @@ def _label(content: Mapping[str, Any]) -> bool | None:
         if value <= _BAD and mark.get("statement") is not None:
             return False
         if mark.get("statement") is None:
-            said += (value >= _GOOD) - (value <= _BAD)
-    return None if said == 0 else said > 0
+            balance += (value >= _GOOD) - (value <= _BAD)
+    return None if balance == 0 else balance > 0
 
 
 def _measurable(content: Mapping[str, Any]) -> dict[str, Any]:
@@ -175,11 +175,11 @@ def _broken(name: str, reason: str, fingerprint: str | None) -> LabelledRow:
 
 
 def _facets(content: Mapping[str, Any], trace: Trace) -> dict[str, str]:
-    found = {name: str(content[name]) for name in _FACETS if content.get(name) is not None}
-    found.setdefault("lang", detect_script(trace.question or trace.answer or "").value)
-    if found.get("app") == _UNNAMED_APP:
-        del found["app"]
-    return found
+    facets = {name: str(content[name]) for name in _FACETS if content.get(name) is not None}
+    facets.setdefault("lang", detect_script(trace.question or trace.answer or "").value)
+    if facets.get("app") == _UNNAMED_APP:
+        del facets["app"]
+    return facets
 
 
 def _group(content: Mapping[str, Any], fallback: str) -> str:

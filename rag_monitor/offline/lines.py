@@ -242,11 +242,11 @@ def _cell_number(name: str, cell: str | None) -> Any:
 
 
 def _unfolded(fields: Mapping[str, Any]) -> dict[str, Any]:
-    known = {"id", "flagged", *_ABOUT, *_REASONS}
+    others = {"id", "flagged", *_ABOUT, *_REASONS}
     return {
         "id": fields.get("id"),
         **{name: fields.get(name) for name in _ABOUT},
-        "scores": {name: value for name, value in fields.items() if name not in known},
+        "scores": {name: value for name, value in fields.items() if name not in others},
         "flagged": fields.get("flagged"),
         **{name: json.loads(fields.get(name) or "{}") for name in (*_REASONS, _REPORTED)},
     }
@@ -262,8 +262,8 @@ def scores_of(line: Line) -> tuple[Score, ...]:
 
 
 def _score(line: Line, name: str, value: object) -> Score:
-    known = isinstance(value, int | float) and not isinstance(value, bool)
-    number = float(value) if known else None  # type: ignore[arg-type]
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    number = float(value) if is_number else None  # type: ignore[arg-type]
     flagged = line["flagged"] if name == "answer_supported" else None
     if number is not None and math.isfinite(number):
         return Score(metric=name, status=ScoreStatus.SCORED, value=number, flagged=flagged)

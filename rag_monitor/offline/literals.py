@@ -61,15 +61,15 @@ def read_literal(text: str) -> list[Any] | dict[str, Any]:
 
 
 def _tokens(text: str) -> list[tokenize.TokenInfo]:
-    depth, found = 0, []
+    depth, tokens = 0, []
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type in _SPACE:
             continue
         depth += (token.string in "([{") - (token.string in ")]}")
         if depth > _DEEPEST:
             raise ValueError(Message("nested too deeply"))
-        found.append(token)
-    return found
+        tokens.append(token)
+    return tokens
 
 
 def _evaluated(text: str) -> Any:

@@ -143,8 +143,8 @@ class LatencyTally:
         count = self._counts.total()
         if not count:
             return None
-        found = {name: self._percentile(share, count) for name, share in PERCENTILES.items()}
-        return Latency(**found, n=count)
+        percentiles = {name: self._percentile(share, count) for name, share in PERCENTILES.items()}
+        return Latency(**percentiles, n=count)
 
     def _percentile(self, share: float, count: int) -> float:
         """The `share` quantile with linear interpolation (Hyndman and Fan's type 7, as NumPy)."""

@@ -77,8 +77,8 @@ class MissingTally:
         """Count a row that should have a score and has none."""
         self._rows += 1
         reason = UNREADABLE if _OF_ROW.match(reason) else reason[:_LONGEST]
-        known = reason in self._reasons or len(self._reasons) < _REASONS_KEPT
-        self._reasons[reason if known else _OTHER] += 1
+        listed = reason in self._reasons or len(self._reasons) < _REASONS_KEPT
+        self._reasons[reason if listed else _OTHER] += 1
 
     def report(self, unreadable: int = 0, rows: int = 0) -> Missing:
         """What was counted.

@@ -45,9 +45,9 @@ class EncoderScorer:
         pairs = [(answer or "", references) for answer, references in map(pair_of, traces)]
         columns: dict[str, list[Number]] = {}
         if set(self.metrics) & set(BERTSCORE_METRICS):
-            found = self._bertscore.score(pairs)
+            scores = self._bertscore.score(pairs)
             for name, part in zip(BERTSCORE_METRICS, ("precision", "recall", "f1"), strict=True):
-                columns[name] = [_part(score, part) for score in found]
+                columns[name] = [_part(score, part) for score in scores]
         if SIMILARITY_METRIC in self.metrics:
             columns[SIMILARITY_METRIC] = [
                 _word(v) if isinstance(v, NotApplicable) else max(0.0, v)

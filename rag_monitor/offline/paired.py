@@ -120,9 +120,9 @@ def compare_files(
         raise RagMonitorError(
             "{first} and {other} have no row id in common", first=a.name, other=b.name
         )
-    known = {name for row in after.values() for name in row}
+    in_after = {name for row in after.values() for name in row}
     names = [name for name in dict.fromkeys(n for row in before.values() for n in row)
-             if name in known]  # fmt: skip
+             if name in in_after]  # fmt: skip
     pairs = {name: _pairs(name, shared, before, after) for name in names}
     lacking = {name: _lacking(name, before, after) for name in names}
     metrics = [
@@ -171,9 +171,9 @@ def _by_id(
     for line in read_lines(path):
         id_ = str(line.get("id"))
         repeated += id_ in rows
-        for name, known in (("judge", judges), ("settings", settings)):
+        for name, values in (("judge", judges), ("settings", settings)):
             if line[name]:
-                known.add(str(line[name]))
+                values.add(str(line[name]))
         if id_ not in rows:
             rows[id_] = {s.metric: _value_or_reason(s) for s in scores_of(line)}
     return rows, repeated, (tuple(sorted(judges)), tuple(sorted(settings)))
@@ -251,9 +251,9 @@ def _differences(
     p_values = [_p_value(changes[name], intervals[name]) for name in pairs]
     clear = benjamini_hochberg([p for p in p_values if p is not None]).rejected
     bearing = [name for name, p in zip(pairs, p_values, strict=True) if p is not None]
-    told = dict(zip(bearing, clear, strict=True))
+    verdicts = dict(zip(bearing, clear, strict=True))
     return [
-        _difference(name, rows, intervals[name], clear=told.get(name, False))
+        _difference(name, rows, intervals[name], clear=verdicts.get(name, False))
         for name, rows in pairs.items()
     ]
 

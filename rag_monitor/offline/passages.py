@@ -80,11 +80,11 @@ def listed_ids(value: Any) -> Any:
         return [value]
     if isinstance(value, Mapping):
         return value
-    known = isinstance(value, list | tuple) and all(
+    is_list = isinstance(value, list | tuple) and all(
         isinstance(item, str | int | float) and not isinstance(item, bool) for item in value
     )
     # A column of numbers with gaps is one of floats.
-    return [_id(item) for item in value] if known else value
+    return [_id(item) for item in value] if is_list else value
 
 
 def _id(item: str | float) -> str:
@@ -93,9 +93,9 @@ def _id(item: str | float) -> str:
 
 def _from_object(value: Mapping[str, Any], where: str) -> Any:
     """The list in a search result or in the columns of a nested table; else a list of the one."""
-    found = documents_in(value)
-    if found is not None:
-        return [_written(document) for document in found]
+    documents = documents_in(value)
+    if documents is not None:
+        return [_written(document) for document in documents]
     if not value:
         raise UnreadableField(_no_passage(where, Message("an empty object")))
     return [value]
@@ -128,10 +128,10 @@ def _passage(item: Any) -> Any:
 
 
 def _document(item: Any) -> dict[str, Any] | None:
-    found = documents_in([list(item) if isinstance(item, tuple) else item])
-    if not found or (found[0].content is None and found[0].id is None):
+    documents = documents_in([list(item) if isinstance(item, tuple) else item])
+    if not documents or (documents[0].content is None and documents[0].id is None):
         return None
-    return _written(found[0])
+    return _written(documents[0])
 
 
 def _written(document: RetrievedDocument) -> dict[str, Any]:

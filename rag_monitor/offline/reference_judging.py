@@ -35,7 +35,7 @@ _SUPPORT: Final = frozenset({Aspect.SUPPORT})
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Answers:
     """What a judge said about each statement of one text, given another."""
 
     verdicts: tuple[bool, ...] = ()
@@ -75,8 +75,8 @@ class ReferenceJudgeScorer:
             cosines = await asyncio.to_thread(self._cosines, traces)
         rows = []
         for trace, plan, cosine in zip(traces, plans, cosines, strict=True):
-            asked = [_read(next(answers)) for _ in plan]
-            rows.append([self._one(name, trace, asked, cosine) for name in self.metrics])
+            answered = [_read(next(answers)) for _ in plan]
+            rows.append([self._one(name, trace, answered, cosine) for name in self.metrics])
         return rows
 
     def _cosines(self, traces: Sequence[Trace]) -> Sequence[float | NotApplicable]:
@@ -106,14 +106,14 @@ class ReferenceJudgeScorer:
         ]
 
     def _one(
-        self, name: str, trace: Trace, asked: Sequence[_Asked], cosine: float | NotApplicable
+        self, name: str, trace: Trace, answered: Sequence[_Answers], cosine: float | NotApplicable
     ) -> Score:
         reason = _blocked(trace)
         if reason is None and name in NOISE_METRICS and not passages_of(trace):
             reason = "no_contexts"
         if reason is not None:
             return make_score(name, reason)
-        used = asked if name in NOISE_METRICS else asked[:2]
+        used = answered if name in NOISE_METRICS else answered[:2]
         failure = next((part.failure for part in used if part.failure), None)
         if failure is not None:
             return Score(
@@ -124,7 +124,9 @@ class ReferenceJudgeScorer:
             )
         try:
             value = (
-                _noise(name, asked) if name in NOISE_METRICS else self._correctness(asked, cosine)
+                _noise(name, answered)
+                if name in NOISE_METRICS
+                else self._correctness(answered, cosine)
             )
         except NotApplicable as missing:
             return make_score(name, str(missing).replace(" ", "_"))
@@ -136,8 +138,8 @@ class ReferenceJudgeScorer:
             metric=name, status=status, value=value, reason=suspect, judge=self._judge.identity
         )
 
-    def _correctness(self, asked: Sequence[_Asked], cosine: float | NotApplicable) -> float:
-        ours, theirs = asked[0].verdicts, asked[1].verdicts
+    def _correctness(self, answered: Sequence[_Answers], cosine: float | NotApplicable) -> float:
+        ours, theirs = answered[0].verdicts, answered[1].verdicts
         counts = StatementCounts(
             tp=sum(ours), fp=len(ours) - sum(ours), fn=len(theirs) - sum(theirs)
         )
@@ -147,12 +149,12 @@ class ReferenceJudgeScorer:
         return answer_correctness(counts, similarity, similarity_share=self._share)
 
 
-def _noise(name: str, asked: Sequence[_Asked]) -> float:
-    per_passage = asked[2:]
+def _noise(name: str, answered: Sequence[_Answers]) -> float:
+    per_passage = answered[2:]
     return noise_sensitivity(
         [part.verdicts for part in per_passage[0::2]],
         [part.verdicts for part in per_passage[1::2]],
-        asked[0].verdicts,
+        answered[0].verdicts,
         mode="irrelevant" if name.endswith("irrelevant") else "relevant",
     )
 
@@ -164,11 +166,11 @@ def _blocked(trace: Trace) -> str | None:
     return None if answer and answer.strip() else "no_answer"
 
 
-def _read(answer: Judgement | Exception) -> _Asked:
+def _read(answer: Judgement | Exception) -> _Answers:
     if isinstance(answer, Exception):
-        return _Asked(failure=failure_of(answer))
+        return _Answers(failure=failure_of(answer))
     reason = answer.missing.get(Aspect.SUPPORT)
     if reason is not None and reason != "no_statements" and not answer.refusal:
-        return _Asked(failure=Failure(reason, answer.details.get(Aspect.SUPPORT)))
+        return _Answers(failure=Failure(reason, answer.details.get(Aspect.SUPPORT)))
     verdicts = answer.of(Aspect.SUPPORT)
-    return _Asked(tuple(verdict.holds for verdict in verdicts), suspect=answer.suspect)
+    return _Answers(tuple(verdict.holds for verdict in verdicts), suspect=answer.suspect)

@@ -190,10 +190,10 @@ def labelled_ranking(trace: Trace) -> tuple[list[str], dict[str, float], bool]:
         raise NotApplicable("contexts_unknown")
     if expected.relevant_ids is not None:
         ids = [document.id for document in contexts]
-        known = [id_ for id_ in ids if id_ is not None]
-        if len(known) < len(ids):
+        retrieved = [id_ for id_ in ids if id_ is not None]
+        if len(retrieved) < len(ids):
             raise NotApplicable("contexts_without_ids")
-        return known, dict(expected.relevant_ids), True
+        return retrieved, dict(expected.relevant_ids), True
     labels = expected.context_labels or ()
     if len(labels) != len(contexts):
         raise NotApplicable("labels_do_not_match_contexts")
@@ -228,7 +228,7 @@ def _entity_recall(trace: Trace) -> Score:
         return make_score(ENTITY_METRIC, "contexts_unknown")
     wanted = entities_of("\n".join(references))
     try:
-        found = entities_in(wanted, "\n".join(passages))
-        return make_score(ENTITY_METRIC, context_entity_recall(wanted, found))
+        present = entities_in(wanted, "\n".join(passages))
+        return make_score(ENTITY_METRIC, context_entity_recall(wanted, present))
     except NotApplicable as reason:
         return make_score(ENTITY_METRIC, _word(reason))

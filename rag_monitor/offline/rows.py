@@ -150,8 +150,8 @@ def looks_like_lines(path: Path) -> bool:
             return True
         if first in (b"[", b"{"):  # a document that is written over many lines, whole or broken
             return False
-        found = [_is_object(line) for line in lines]
-    return 2 * sum(found) > len(found)
+        objects = [_is_object(line) for line in lines]
+    return 2 * sum(objects) > len(objects)
 
 
 def _is_object(line: bytes) -> bool:
@@ -310,9 +310,9 @@ def _delimited(stream: IO[str]) -> tuple[Iterator[str], str]:
     bars. A first line such as `sep=;` says it to spreadsheets.
     """
     header = stream.readline()
-    said = _SEPARATOR.fullmatch(header.strip("\ufeff\r\n"))
-    if said is not None:
-        return stream, said[1]
+    declared = _SEPARATOR.fullmatch(header.strip("\ufeff\r\n"))
+    if declared is not None:
+        return stream, declared[1]
     parted = max((",", ";", "\t", "|"), key=header.count)
     return chain((header,), stream), "," if "," in header else parted
 

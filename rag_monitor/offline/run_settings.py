@@ -52,27 +52,27 @@ class FileOptions:
 
 def settings_of(chosen: Selection, options: FileOptions) -> str:
     """`name=value` for each setting that the numbers of `chosen` hang on, or `default`."""
-    found: dict[str, object] = {}
+    settings: dict[str, object] = {}
     blends = CORRECTNESS_METRIC in chosen.reference_judge
     if chosen.ranking:
-        found["k"] = options.k or "all"
+        settings["k"] = options.k or "all"
     if blends:
-        found["similarity_share"] = f"{options.similarity_share:g}"
+        settings["similarity_share"] = f"{options.similarity_share:g}"
     if options.encoder and (chosen.encoder or (blends and options.similarity_share)):
-        found["encoder"] = _model(options.encoder)
+        settings["encoder"] = _model(options.encoder)
     if options.perplexity and chosen.perplexity:
-        found["perplexity_model"] = _model(options.perplexity)
+        settings["perplexity_model"] = _model(options.perplexity)
     if chosen.text:
         terms = "\n".join(sorted(options.text.tokenizer.terms))
-        found["terms"] = _digits(hashlib.blake2b(terms.encode())) if terms else "none"
+        settings["terms"] = _digits(hashlib.blake2b(terms.encode())) if terms else "none"
     if _weighs(chosen, options):
         weights = "\n".join(f"{term} {weight:g}" for term, weight in options.text.weights.items())
-        found["key_terms"] = _digits(hashlib.blake2b(weights.encode()))
+        settings["key_terms"] = _digits(hashlib.blake2b(weights.encode()))
     if "meteor" in chosen.text:
-        found["meteor"] = "+".join(meteor_stages())
+        settings["meteor"] = "+".join(meteor_stages())
     if SUMMARY_METRIC in chosen.judge:
-        found[SUMMARY_COEFFICIENT] = f"{options.scoring.conciseness_share:g}"
-    return " ".join(f"{name}={value}" for name, value in found.items()) or DEFAULT
+        settings[SUMMARY_COEFFICIENT] = f"{options.scoring.conciseness_share:g}"
+    return " ".join(f"{name}={value}" for name, value in settings.items()) or DEFAULT
 
 
 def notes_of(chosen: Selection, options: FileOptions) -> list[str]:
@@ -82,7 +82,7 @@ def notes_of(chosen: Selection, options: FileOptions) -> list[str]:
     blends = CORRECTNESS_METRIC in chosen.reference_judge
     summed_up = SUMMARY_METRIC in chosen.judge
     terms = options.text.tokenizer.terms
-    found = {
+    notes = {
         "left_out": ", ".join(left_out),
         "meteor": "+".join(meteor_stages()) if "meteor" in chosen.text else "",
         "terms": str(len(terms)) if terms else "",
@@ -93,7 +93,7 @@ def notes_of(chosen: Selection, options: FileOptions) -> list[str]:
         "similarity_share": f"{options.similarity_share:g}" if blends else "",
         SUMMARY_COEFFICIENT: f"{options.scoring.conciseness_share:g}" if summed_up else "",
     }
-    return [f"{name}={value}" for name, value in found.items() if value]
+    return [f"{name}={value}" for name, value in notes.items() if value]
 
 
 def _weighs(chosen: Selection, options: FileOptions) -> bool:
@@ -103,21 +103,21 @@ def _weighs(chosen: Selection, options: FileOptions) -> bool:
 
 def differing(a: Collection[str], b: Collection[str]) -> tuple[str, str]:
     """What two files say otherwise about settings that both name; empty: nothing."""
-    said = _by_name(a), _by_name(b)
-    names = [name for name in said[0] if name in said[1] and said[0][name] != said[1][name]]
+    named = _by_name(a), _by_name(b)
+    names = [name for name in named[0] if name in named[1] and named[0][name] != named[1][name]]
     one, other = (
         " ".join(f"{name}={value}" for name in names for value in sorted(values[name]))
-        for values in said
+        for values in named
     )
     return one, other
 
 
 def _by_name(settings: Collection[str]) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = defaultdict(set)
+    values: dict[str, set[str]] = defaultdict(set)
     for name, is_, value in (pair.partition("=") for text in settings for pair in text.split()):
         if is_:
-            found[name].add(value)
-    return found
+            values[name].add(value)
+    return values
 
 
 def _model(name: str) -> str:

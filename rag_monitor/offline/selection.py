@@ -111,7 +111,7 @@ def check_targets_exist(profile: Profile) -> None:
         UnknownMetric: With the nearest name.
     """
     corpus = (f"corpus_{name}" for name in (*TEXT_METRICS, PERPLEXITY_METRIC))
-    known = (*ALL_METRICS, *corpus, *percentile_names(), *figures.AVERAGES, *figures.RATES)
+    names = (*ALL_METRICS, *corpus, *percentile_names(), *figures.AVERAGES, *figures.RATES)
     for target in profile.targets:
         if target.metric.split("/")[0] == figures.HIT_RATE and not figures.is_figure(target.metric):
             raise UnknownMetric(
@@ -120,12 +120,12 @@ def check_targets_exist(profile: Profile) -> None:
                 metric=target.metric,
                 form=figures.HIT_RATE_FORM,
             )
-        if target.metric not in known and not figures.is_figure(target.metric):
+        if target.metric not in names and not figures.is_figure(target.metric):
             raise UnknownMetric(
                 "target profile {profile}: there is no metric {metric!r}{meant}",
                 profile=profile.name,
                 metric=target.metric,
-                meant=did_you_mean(target.metric, known),
+                meant=did_you_mean(target.metric, names),
             )
 
 
@@ -183,8 +183,8 @@ def choose(
     """
     if names is None:
         wanted = [name.removeprefix("corpus_") for name in targets]
-        asked = (*DEFAULT_TEXT, *(name for name in _of(wanted, TEXT_METRICS)))
-        text = tuple(name for name in dict.fromkeys(asked) if installed(_library(name)))
+        requested = (*DEFAULT_TEXT, *(name for name in _of(wanted, TEXT_METRICS)))
+        text = tuple(name for name in dict.fromkeys(requested) if installed(_library(name)))
         return Selection(
             judge=tuple(judge_metrics) if features.texts else (),
             text=text if features.reference else (),

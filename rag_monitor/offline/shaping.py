@@ -84,11 +84,11 @@ def _unnested(
         find = (_IN_TEXTS if name in opened else _NESTED)[name]
         if not isinstance(inner, Mapping):
             continue
-        found = find(inner)
-        if found is None:
+        inner_rows = find(inner)
+        if inner_rows is None:
             continue
         beside = {} if name == "reference" else rename(inner, names)
-        fields = {**{k: v for k, v in beside.items() if k in FIELDS}, **fields, name: found}
+        fields = {**{k: v for k, v in beside.items() if k in FIELDS}, **fields, name: inner_rows}
     return fields
 
 

@@ -89,10 +89,12 @@ class Tally:
         """Count one row."""
         self._rows += 1
         self._failed += result.error is not None
-        said = result.error or next((score.detail for score in result.scores if score.detail), None)
-        if said is not None and len(self._errors) < _ERRORS_KEPT:
-            named = said.startswith(f"row {str(result.id)[1:]}: ")
-            self._errors.append(said if named else _of_row(result.id, said))
+        reason = result.error or next(
+            (score.detail for score in result.scores if score.detail), None
+        )
+        if reason is not None and len(self._errors) < _ERRORS_KEPT:
+            named = reason.startswith(f"row {str(result.id)[1:]}: ")
+            self._errors.append(reason if named else _of_row(result.id, reason))
         for score in result.scores:
             self._metrics[score.metric].add(score)
             if score.metric in self._latency and score.value is not None:
@@ -137,8 +139,8 @@ class Tally:
         if supported.status is ScoreStatus.SCORED and supported.value is not None:
             self._reliability.add(supported.value, expected.faithful)
             truth = FAITHFUL if expected.faithful else UNFAITHFUL
-            said = UNFAITHFUL if supported.flagged else FAITHFUL
-            self._flags.add(truth, said, block)
+            predicted = UNFAITHFUL if supported.flagged else FAITHFUL
+            self._flags.add(truth, predicted, block)
 
     def add_counts(self, trace: Trace, counts: BleuCounts) -> None:
         """Count the n-grams of one row, for corpus BLEU."""
@@ -209,7 +211,7 @@ class Tally:
         )
 
     def _corpus(self) -> dict[str, Figure]:
-        found: dict[str, Figure] = {}
+        figures: dict[str, Figure] = {}
         if self._bleu_rows:
             pooled = sum(self._bleu, BleuCounts())
             parts = [pooled - block for block in self._bleu if block.length]
@@ -217,13 +219,13 @@ class Tally:
                 order = name.removeprefix("bleu_")
                 if order != name:
                     without = [part.score(int(order)) for part in parts if part.length]
-                    found[f"corpus_{name}"] = jackknifed(
+                    figures[f"corpus_{name}"] = jackknifed(
                         pooled.score(int(order)), list(without), self._bleu_rows
                     )
         if self._tokens:
             value = math.exp(min(700.0, self._loss / self._tokens))
-            found["corpus_perplexity"] = Figure(value=value, n=int(self._tokens))
-        return found
+            figures["corpus_perplexity"] = Figure(value=value, n=int(self._tokens))
+        return figures
 
     def _reported_means(self) -> dict[str, Figure]:
         means = {name: sums.figure(bounded=False) for name, sums in self._reported.items()}
@@ -232,11 +234,11 @@ class Tally:
     def _targets(
         self, profile: Profile | None, values: Mapping[str, Figure]
     ) -> tuple[TargetReport, ...]:
-        found = []
+        targets = []
         means = {name: figure.value for name, figure in values.items()}
         for result in check_targets(profile, means) if profile else ():
             missing = self._missing(result.target.metric)
-            found.append(
+            targets.append(
                 TargetReport(
                     metric=result.target.metric,
                     bound=result.target.bound,
@@ -246,7 +248,7 @@ class Tally:
                     missing=missing.reasons,
                 )
             )
-        return tuple(found)
+        return tuple(targets)
 
     def _missing(self, name: str) -> Missing:
         """Rows without a score among those that a target's figure is made of."""

@@ -124,12 +124,12 @@ def _stretches(trace: Trace, scores: Sequence[Score]) -> tuple[Stretch, ...]:
 
 
 def _placed(answer: str, verdicts: Sequence[Verdict]) -> list[tuple[int, int, Verdict]]:
-    found = []
+    placed = []
     for verdict in verdicts:
         start, end = verdict.start, verdict.end
         if start is None or end is None:
             start = answer.find(verdict.text) if verdict.text else -1
             end = start + len(verdict.text)
         if 0 <= start < min(end, len(answer)):
-            found.append((start, min(end, len(answer)), verdict))
-    return found
+            placed.append((start, min(end, len(answer)), verdict))
+    return placed

@@ -28,8 +28,8 @@ def rows_in(value: object) -> list[Any]:
     Args:
         value: A parsed document.
     """
-    found = _wrapped(value, 0)
-    return [value] if found is None else found
+    rows = _wrapped(value, 0)
+    return [value] if rows is None else rows
 
 
 def wraps_rows(value: object) -> bool:
@@ -54,9 +54,9 @@ def _wrapped(value: object, depth: int) -> list[Any] | None:
         inner = value.get(name)
         if isinstance(inner, list) and not any(isinstance(item, Mapping) for item in inner):
             continue
-        found = _wrapped(inner, depth + 1)
-        if found is not None:
-            return found
+        rows = _wrapped(inner, depth + 1)
+        if rows is not None:
+            return rows
     members = list(value.values())
     if all(isinstance(member, Mapping) and _is_row(member) for member in members):
         return members  # by the names of the rows

@@ -188,10 +188,10 @@ class Stopping:
         self._event = asyncio.Event()
         self._begun = False
         self._ends_at = float("inf")
-        self._end, self.told = os.pipe()
-        """Whoever writes the number of such a signal to `told` begins the end: Python does, even
+        self._end, self.stop_fd = os.pipe()
+        """Whoever writes the number of such a signal to `stop_fd` begins the end: Python does, even
         before a handler can run, once `signal.set_wakeup_fd` names it."""
-        os.set_blocking(self.told, False)
+        os.set_blocking(self.stop_fd, False)
 
     def arm(self) -> None:
         """From now on the process ends in time, once it is told to stop."""
@@ -203,7 +203,7 @@ class Stopping:
             return
         self._begun = True
         self._ends_at = time.monotonic() + self.drain_s
-        os.write(self.told, bytes([signal.SIGTERM]))
+        os.write(self.stop_fd, bytes([signal.SIGTERM]))
         self._loop.call_soon_threadsafe(self._event.set)
 
     async def begun(self) -> None:

@@ -165,7 +165,7 @@ class _Server(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """Ask the server to stop on the first signal, force it on the second."""
         self._stopping.arm()
-        wakes = signal.set_wakeup_fd(self._stopping.told, warn_on_full_buffer=False)
+        wakes = signal.set_wakeup_fd(self._stopping.stop_fd, warn_on_full_buffer=False)
         before = {number: signal.signal(number, self._stop) for number in _SIGNALS}
         try:
             yield

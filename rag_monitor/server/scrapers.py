@@ -25,7 +25,7 @@ _REMEMBERED: Final = 1_000
 
 
 @dataclass(slots=True)
-class _Known(Generic[Holder]):
+class _Cached(Generic[Holder]):
     """The holder of a key."""
 
     holder: Holder
@@ -44,7 +44,7 @@ class Scrapers(Generic[Holder]):
 
     def __init__(self, look_up: Callable[[Request], Awaitable[Holder]]) -> None:
         self._look_up = look_up
-        self._known: OrderedDict[bytes, _Known[Holder]] = OrderedDict()
+        self._cache: OrderedDict[bytes, _Cached[Holder]] = OrderedDict()
         self._asking: set[asyncio.Task[None]] = set()
 
     async def identify(self, request: Request, shown: str) -> Holder:
@@ -60,7 +60,7 @@ class Scrapers(Generic[Holder]):
         """
         digest = hashlib.sha256(shown.encode("utf-8", "surrogatepass")).digest()
         now = time.monotonic()
-        cached = self._known.get(digest)
+        cached = self._cache.get(digest)
         if cached is None or now - cached.confirmed_at > _BELIEVED_S:
             holder = await self._look_up(request)
             self._keep(digest, holder)
@@ -78,11 +78,11 @@ class Scrapers(Generic[Holder]):
         except StoreUnavailable:
             return  # believed meanwhile
         except ProblemError:
-            self._known.pop(digest, None)
+            self._cache.pop(digest, None)
 
     def _keep(self, digest: bytes, holder: Holder) -> None:
         now = time.monotonic()
-        self._known[digest] = _Known(holder, now, now)
-        self._known.move_to_end(digest)
-        while len(self._known) > _REMEMBERED:
-            self._known.popitem(last=False)
+        self._cache[digest] = _Cached(holder, now, now)
+        self._cache.move_to_end(digest)
+        while len(self._cache) > _REMEMBERED:
+            self._cache.popitem(last=False)

@@ -42,7 +42,7 @@ class UndecidedRules:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._known: dict[tuple[str, tuple[str, ...]], tuple[datetime, UndecidedReport]] = {}
+        self._cache: dict[tuple[str, tuple[str, ...]], tuple[datetime, UndecidedReport]] = {}
 
     def of(
         self,
@@ -63,14 +63,14 @@ class UndecidedRules:
         """
         place = (project, tuple(apps))
         with self._lock:
-            cached = self._known.get(place)
+            cached = self._cache.get(place)
         if cached is not None and timedelta(0) <= now - cached[0] < _BELIEVED:
             return cached[1]
         report = _look(rules, apps, try_rule)
         with self._lock:
-            if len(self._known) >= _REMEMBERED:
-                self._known.clear()
-            self._known[place] = (now, report)
+            if len(self._cache) >= _REMEMBERED:
+                self._cache.clear()
+            self._cache[place] = (now, report)
         return report
 
 

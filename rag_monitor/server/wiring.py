@@ -102,16 +102,16 @@ class _Recent:
     def __init__(self, traces: Traces, since: datetime) -> None:
         self._traces = traces
         self._since = since
-        self._known: dict[str, dict[str, list[TimedTrace]]] = {}
+        self._by_project: dict[str, dict[str, list[TimedTrace]]] = {}
 
     def __call__(self, project: str, app: str) -> Sequence[TimedTrace]:
         """Newest first."""
-        if project not in self._known:
+        if project not in self._by_project:
             by_app: dict[str, list[TimedTrace]] = defaultdict(list)
             for trace in self._traces.newest(project, self._since, EXAMPLES):
                 by_app[trace.app].append(trace)
-            self._known[project] = by_app
-        return self._known[project].get(app, ())
+            self._by_project[project] = by_app
+        return self._by_project[project].get(app, ())
 
 
 _BEHIND = timedelta(minutes=5)

@@ -19,9 +19,9 @@ from rag_monitor.language.vocabulary import Words, terms_among
 Numbers = NDArray[np.intp]
 Weights = NDArray[np.float64]
 
-Found = tuple[int | None, float, float, float, list[float], frozenset[str]]
+MatchFields = tuple[int | None, float, float, float, list[float], frozenset[str]]
 """The fields of a `Match`."""
-Compared = tuple[list[str], bytes, list[Found]]
+Compared = tuple[list[str], bytes, list[MatchFields]]
 """All terms; for each of them a byte a passage, 1 where it stands there; what was found of each
 statement."""
 
@@ -104,7 +104,7 @@ class _Comparison:
         self._rows = dict(zip(self._terms, count(), strict=False))
         self._held_in = self._find(vocabulary)
         self._background = weights
-        self._asked = question_terms
+        self._question_terms = question_terms
 
     def _places_of(self, words: NDArray[np.int32]) -> Numbers:
         """The place of each word of the passages."""
@@ -175,7 +175,7 @@ class _Comparison:
         """Weight of each term in each statement, and which terms the question gave."""
         base = np.array([self._background[term] for term in self._terms])
         given = np.zeros(len(base), bool)
-        given[[self._rows[term] for term in self._asked.intersection(self._rows)]] = True
+        given[[self._rows[term] for term in self._question_terms.intersection(self._rows)]] = True
         base[given] *= self._scoring.given
         sizes = list(map(len, self._claims))
         row = self._rows.__getitem__

@@ -143,14 +143,14 @@ def _sufficiency(judging: Judging) -> None:
     elif judging.languages_differ([fold(query)]):
         judging.missing[Aspect.SUFFICIENCY] = LANGUAGES_DIFFER
     else:
-        found = sufficiency(judging.evidence, query)
+        verdict = sufficiency(judging.evidence, query)
         judging.verdicts.append(
             Verdict(
                 aspect=Aspect.SUFFICIENCY,
-                probability=found.probability,
-                raw=found.probability,
-                evidence=found.passage,
-                reason=found.reason,
+                probability=verdict.probability,
+                raw=verdict.probability,
+                evidence=verdict.passage,
+                reason=verdict.reason,
             )
         )
 

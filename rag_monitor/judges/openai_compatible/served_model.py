@@ -31,7 +31,7 @@ class ServedModels:
     def __init__(self, configured: str, mode: ServedModelMode) -> None:
         self._configured = configured
         self._mode = mode
-        self._said: set[str] = set()
+        self._warned: set[str] = set()
 
     def note(self, served: object) -> set[str]:
         """The name to record for one reply: none where it is the configured model's.
@@ -44,7 +44,7 @@ class ServedModels:
         name = presentable(served, longest=_LONGEST).replace("|", "").replace("/served=", "")
         if not name or same_model(self._configured, name):
             return set()
-        if name not in self._said and len(self._said) >= _MOST:
+        if name not in self._warned and len(self._warned) >= _MOST:
             name = _OTHERS
         error = OtherModelServed(
             "the judge's server answers with the model {served!r}, not {configured!r}",
@@ -53,8 +53,8 @@ class ServedModels:
         )
         if self._mode is ServedModelMode.FAIL and not is_snapshot(self._configured, name):
             raise error
-        if name not in self._said:
-            self._said.add(name)
+        if name not in self._warned:
+            self._warned.add(name)
             _log.warning("%s; its scores name both", error)
         return {name}
 

@@ -26,7 +26,7 @@ PATIENCE_S: Final = 300.0
 _EPOCH_S: Final = 1_000_000_000
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _PART: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)[a-z]*", re.IGNORECASE)
-_SAID: Final = re.compile(
+_WAIT: Final = re.compile(
     r"(?:(?:try again|retry|wait|replenished)(?: your request)?(?: in| after)?(?: about| at least)?"
     r"|retryDelay)\D{0,6}?((?:\d+(?:\.\d+)?\s*(?:ms|s|m|h|d)[a-z]*\s*)+)"
     r"|(?:请|請)?(?:在|于|於|等待)?\s*(\d+(?:\.\d+)?)\s*秒(?:钟|鐘)?(?:后|後|之后)",
@@ -41,11 +41,11 @@ def wait_of(headers: Mapping[str, str], text: str) -> float | None:
     if exact is not None:
         return exact / 1000
     stated = retry_after(headers.get("retry-after"))
-    return stated if stated is not None else _said(text) or _reset(headers)
+    return stated if stated is not None else _stated_wait(text) or _reset(headers)
 
 
-def _said(text: str) -> float | None:
-    match = _SAID.search(text)
+def _stated_wait(text: str) -> float | None:
+    match = _WAIT.search(text)
     if match is None:
         return None
     return float(match[2]) if match[2] else _length(match[1])

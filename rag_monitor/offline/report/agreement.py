@@ -20,33 +20,33 @@ _MEASURES: Final = ("auroc", "ece", "brier")
 
 
 def print_agreement(
-    found: Mapping[str, Any], language: str = "en", console: Console | None = None
+    report: Mapping[str, Any], language: str = "en", console: Console | None = None
 ) -> None:
     """The figures of `agreement_report` and those of `--bias` beside them, on stdout.
 
     Args:
-        found: As printed for `--json`.
+        report: As printed for `--json`.
         language: `en` or `zh`.
         console: Where to; default: stdout.
     """
     out = console or terminal()
     t = Words(language)
-    out.print(plain(f"{found['file']}  {t('judge')} {found['judge']}"), soft_wrap=True)
+    out.print(plain(f"{report['file']}  {t('judge')} {report['judge']}"), soft_wrap=True)
     counts = {
-        "labelled_rows": found["judged"] + found["not_judged"],
-        "judged_rows": found["judged"],
-        "unfaithful_rows": found["unfaithful"],
-        "sources": found["groups"],
+        "labelled_rows": report["judged"] + report["not_judged"],
+        "judged_rows": report["judged"],
+        "unfaithful_rows": report["unfaithful"],
+        "sources": report["groups"],
     }
     line = t.joined(f"{t(name)} {count:,}" for name, count in counts.items())
     out.print(line, soft_wrap=True)
-    tables = {"": _figures(found, t), "confusion_faithfulness": _counts(found, t)}
-    if found["reliability"]:
-        tables["reliability"] = _reliability(found["reliability"], t)
+    tables = {"": _figures(report, t), "confusion_faithfulness": _counts(report, t)}
+    if report["reliability"]:
+        tables["reliability"] = _reliability(report["reliability"], t)
     for by in (f"by_{facet}" for facet in FACETS):
-        if found.get(by):
-            tables[by] = _parts(found[by], t)
-    bias = {name: value for name, value in found.items() if name.startswith(_BIAS)}
+        if report.get(by):
+            tables[by] = _parts(report[by], t)
+    bias = {name: value for name, value in report.items() if name.startswith(_BIAS)}
     if bias:
         tables["bias"] = _bias(bias, t)
     for title, table in tables.items():
@@ -63,17 +63,17 @@ def _table(*columns: str) -> Table:
     return table
 
 
-def _figures(found: Mapping[str, Any], t: Words) -> Table:
+def _figures(report: Mapping[str, Any], t: Words) -> Table:
     table = _table(t("figure"), t("value"), t("interval"))
     for name in FIGURES:
-        figure = found[name]
+        figure = report[name]
         table.add_row(t(name), number(figure["value"]), ends(figure["lower"], figure["upper"]))
     return table
 
 
-def _counts(found: Mapping[str, Any], t: Words) -> Table:
+def _counts(report: Mapping[str, Any], t: Words) -> Table:
     table = _table(t("label"), "TP", "FP", "FN", "TN")
-    table.add_row(t("unfaithful"), *(f"{found[name]:,}" for name in ("tp", "fp", "fn", "tn")))
+    table.add_row(t("unfaithful"), *(f"{report[name]:,}" for name in ("tp", "fp", "fn", "tn")))
     return table
 
 
@@ -106,48 +106,48 @@ def _bias(bias: Mapping[str, Any], t: Words) -> Table:
 
 
 def print_calibration(
-    found: Mapping[str, Any], language: str = "en", console: Console | None = None
+    report: Mapping[str, Any], language: str = "en", console: Console | None = None
 ) -> None:
     """What `rag-monitor calibrate` fitted, on stdout.
 
     Args:
-        found: As printed for `--json`.
+        report: As printed for `--json`.
         language: `en` or `zh`.
         console: Where to; default: stdout.
     """
     out, t = console or terminal(), Words(language)
-    out.print(plain(f"{found['calibration']}  {found['version']}"), soft_wrap=True)
-    out.print(plain(f"{t('judge')} {found['judge']}"), soft_wrap=True)
+    out.print(plain(f"{report['calibration']}  {report['version']}"), soft_wrap=True)
+    out.print(plain(f"{t('judge')} {report['judge']}"), soft_wrap=True)
     counts = {
-        "labelled_rows": found["rows"] + found["not_judged"],
-        "judged_rows": found["rows"],
-        "unfaithful_rows": found["rows"] - found["faithful"],
-        "sources": found["sources"],
+        "labelled_rows": report["rows"] + report["not_judged"],
+        "judged_rows": report["rows"],
+        "unfaithful_rows": report["rows"] - report["faithful"],
+        "sources": report["sources"],
     }
     out.print(t.joined(f"{t(name)} {count:,}" for name, count in counts.items()), soft_wrap=True)
-    out.print(f"{t('threshold')} {number(found['threshold'])}")
+    out.print(f"{t('threshold')} {number(report['threshold'])}")
     out.print()
-    out.print(_measured(found, t, {"brier": found["brier_of_base_rate"]}))
-    _say_held_out(out, t, found)
+    out.print(_measured(report, t, {"brier": report["brier_of_base_rate"]}))
+    _say_held_out(out, t, report)
 
 
 def print_distilled(
-    found: Mapping[str, Any], language: str = "en", console: Console | None = None
+    report: Mapping[str, Any], language: str = "en", console: Console | None = None
 ) -> None:
     """What `rag-monitor distil` learnt, on stdout.
 
     Args:
-        found: As printed for `--json`.
+        report: As printed for `--json`.
         language: `en` or `zh`.
         console: Where to; default: stdout.
     """
     out, t = console or terminal(), Words(language)
-    out.print(plain(f"{found['weights']}  {found['version']}"), soft_wrap=True)
-    out.print(plain(f"{t('teacher')} {found['teacher']}"), soft_wrap=True)
-    counts = (("rows_read", found["rows"]), ("answers", found["answers"]))
+    out.print(plain(f"{report['weights']}  {report['version']}"), soft_wrap=True)
+    out.print(plain(f"{t('teacher')} {report['teacher']}"), soft_wrap=True)
+    counts = (("rows_read", report["rows"]), ("answers", report["answers"]))
     out.print(t.joined(f"{t(name)} {count:,}" for name, count in counts), soft_wrap=True)
     for part in ("en", "zh"):
-        own = found[part]
+        own = report[part]
         out.print()
         title = t.joined(
             f"{t(name)} {own[name]:,}" for name in ("answers", "claims", "rejected") if name in own
@@ -160,9 +160,11 @@ def print_distilled(
             out.print(t("not_learnt"), soft_wrap=True)
 
 
-def _measured(found: Mapping[str, Any], t: Words, base: Mapping[str, float] | None = None) -> Table:
+def _measured(
+    report: Mapping[str, Any], t: Words, base: Mapping[str, float] | None = None
+) -> Table:
     """How good it was before and is on sources the fit never saw; `base`: of who knows no row."""
-    before, after = found["before"], found["held_out"] or {}
+    before, after = report["before"], report["held_out"] or {}
     columns = ("figure", "before_fit", "held_out", *(["base_rate"] if base else []))
     table = _table(*map(t, columns))
     for name in (name for name in _MEASURES if name in before):
@@ -173,6 +175,6 @@ def _measured(found: Mapping[str, Any], t: Words, base: Mapping[str, float] | No
     return table
 
 
-def _say_held_out(out: Console, t: Words, found: Mapping[str, Any]) -> None:
-    if found["held_out"] is None:
+def _say_held_out(out: Console, t: Words, report: Mapping[str, Any]) -> None:
+    if report["held_out"] is None:
         out.print(t("not_held_out"), soft_wrap=True)

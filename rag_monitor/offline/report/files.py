@@ -70,23 +70,23 @@ def render_html(report: Report, language: str = "en") -> str:
 def _cards(report: Report) -> list[MetricReport]:
     """The figures to show first: those of the targets, then the usual ones."""
     wanted = [target.metric for target in report.targets]
-    known = {metric.name: metric for metric in report.metrics if metric.mean is not None}
-    order = dict.fromkeys([*wanted, *_CARD_ORDER, *known])
-    return [known[name] for name in order if name in known][:_CARDS]
+    by_name = {metric.name: metric for metric in report.metrics if metric.mean is not None}
+    order = dict.fromkeys([*wanted, *_CARD_ORDER, *by_name])
+    return [by_name[name] for name in order if name in by_name][:_CARDS]
 
 
 def _families(report: Report) -> dict[str, list[MetricReport]]:
-    found: dict[str, list[MetricReport]] = {}
+    families: dict[str, list[MetricReport]] = {}
     for metric in report.metrics:
-        found.setdefault(metric.family, []).append(metric)
-    return found
+        families.setdefault(metric.family, []).append(metric)
+    return families
 
 
 def _facets(report: Report) -> dict[str, dict[str, list[tuple[str, Figure]]]]:
     """Facet to metric to the groups' means; metrics that no group has are left out."""
-    known = {metric.name for metric in report.metrics if metric.mean is not None}
+    scored = {metric.name for metric in report.metrics if metric.mean is not None}
     order = dict.fromkeys([*_CARD_ORDER, *(metric.name for metric in report.metrics)])
-    names = [name for name in order if name in known and name not in UNBOUNDED]
+    names = [name for name in order if name in scored and name not in UNBOUNDED]
     return {
         facet: {
             name: [(group.name, group.means[name]) for group in groups if name in group.means]

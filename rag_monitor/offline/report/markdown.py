@@ -101,8 +101,12 @@ def _metrics(report: Report, t: Words) -> Iterator[str]:
         yield from _table(
             (t("metric"), *PERCENTILES, "n"),
             (
-                (t.metric(name), *(number(getattr(found, p)) for p in PERCENTILES), f"{found.n:,}")
-                for name, found in report.latencies.items()
+                (
+                    t.metric(name),
+                    *(number(getattr(latency, p)) for p in PERCENTILES),
+                    f"{latency.n:,}",
+                )
+                for name, latency in report.latencies.items()
             ),
         )
     if report.corpus:

@@ -56,11 +56,11 @@ def print_report(report: Report, language: str = "en", console: Console | None =
     if report.targets:
         out.print(_targets(report, t))
     counts = {"rows": report.rows, "flagged": report.flagged, "failed_rows": report.failed_rows}
-    known = {name: count for name, count in counts.items() if count is not None}
-    out.print(t.joined(f"{count:,} {t(name)}" for name, count in known.items()), soft_wrap=True)
+    counted = {name: count for name, count in counts.items() if count is not None}
+    out.print(t.joined(f"{count:,} {t(name)}" for name, count in counted.items()), soft_wrap=True)
 
 
-def print_comparison(found: Comparison, language: str = "en") -> None:
+def print_comparison(comparison: Comparison, language: str = "en") -> None:
     """Differences with intervals, then the rows that lost most."""
     out = terminal()
     t = Words(language)
@@ -70,7 +70,7 @@ def print_comparison(found: Comparison, language: str = "en") -> None:
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
     styles = {"better": "green", "worse": "red", "same": "dim", "incomplete": "yellow"}
-    for row in found.metrics:
+    for row in comparison.metrics:
         table.add_row(
             plain(t.metric(row.metric)),
             f"{row.rows:,}",
@@ -82,17 +82,20 @@ def print_comparison(found: Comparison, language: str = "en") -> None:
             Text(t(row.verdict), style=styles[row.verdict]),
         )
     out.print(table)
-    counts = [f"{found.rows:,} {t('rows')}", f"{found.only_a + found.only_b:,} {t('not_paired')}"]
-    if found.repeated:
-        counts.append(f"{found.repeated:,} {t('repeated_ids')}")
+    counts = [
+        f"{comparison.rows:,} {t('rows')}",
+        f"{comparison.only_a + comparison.only_b:,} {t('not_paired')}",
+    ]
+    if comparison.repeated:
+        counts.append(f"{comparison.repeated:,} {t('repeated_ids')}")
     out.print(t.joined(counts), soft_wrap=True)
-    if found.regressions:
+    if comparison.regressions:
         losses = Table(title=t("regressions"), box=None, title_justify="left", pad_edge=False)
         for name in (t("row"), t("metric")):
             losses.add_column(name, overflow="fold")
         for name in ("A", "B", t("loss")):
             losses.add_column(name, justify="right")
-        for lost in found.regressions:
+        for lost in comparison.regressions:
             losses.add_row(
                 plain(lost.id),
                 plain(t.metric(lost.metric)),
@@ -124,9 +127,9 @@ def _latencies(report: Report, t: Words) -> Table:
     table.add_column(t("metric"))
     for name in (*PERCENTILES, "n"):
         table.add_column(name, justify="right")
-    for timing, found in report.latencies.items():
-        times = (number(getattr(found, name)) for name in PERCENTILES)
-        table.add_row(t.metric(timing), *times, f"{found.n:,}")
+    for timing, latency in report.latencies.items():
+        times = (number(getattr(latency, name)) for name in PERCENTILES)
+        table.add_row(t.metric(timing), *times, f"{latency.n:,}")
     return table
 
 

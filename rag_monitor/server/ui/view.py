@@ -359,12 +359,12 @@ def problem_page(request: Request, problem: Problem) -> HTMLResponse:
     services = services_of(request)
     language = language_of(request, services)
 
-    def said(text: str) -> str:
+    def translated(text: str) -> str:
         return translate(_message(text), language)
 
     text = (
         environment()
         .get_template("problem.html")
-        .render({"_": said, "language": language, "problem": problem})
+        .render({"_": translated, "language": language, "problem": problem})
     )
     return HTMLResponse(text, problem.status, dict(problem.headers))

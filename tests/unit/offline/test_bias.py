@@ -35,7 +35,7 @@ def first_counts(request: JudgeRequest) -> Judgement:
 async def test_a_judge_that_reads_only_the_first_passage_shifts_and_flips() -> None:
     found = await position_bias(ScriptedJudge(first_counts), traces())
 
-    assert found.asked == 10
+    assert found.judged == 10
     assert found.mean_shift == pytest.approx(0.3)
     assert (found.noise, found.flipped) == (0.0, 1.0)
 
@@ -61,7 +61,7 @@ async def test_traces_with_one_passage_are_left_out_and_failures_counted() -> No
 
     found = await position_bias(judge, [*traces(4), *traces(3, passages=1)])
 
-    assert (found.asked, found.failed, found.mean_shift) == (0, 4, None)
+    assert (found.judged, found.failed, found.mean_shift) == (0, 4, None)
 
 
 def test_a_score_that_is_only_length_has_no_worth_without_it() -> None:
