@@ -34,8 +34,13 @@ from rag_monitor.ingest.messages import (
     role_name,
     user_messages_in,
 )
-from rag_monitor.ingest.reprs import is_printed_object
-from rag_monitor.ingest.values import is_structure, opened, present, structured
+from rag_monitor.ingest.values import (
+    authored,
+    is_nothing,
+    is_structure,
+    opened,
+    structured,
+)
 
 _DEPTH: Final = 6
 _CONVERSATIONS: Final = frozenset(
@@ -49,8 +54,6 @@ _SILENT: Final = frozenset(
 """Components and members whose texts are passages or settings."""
 _CALL: Final = frozenset({"args", "kwargs"})
 """Members of what Langfuse's and OpenLLMetry's decorators write of a function's arguments."""
-_MISSING: Final = frozenset({"None", "null", "nil", "undefined", "NaN"})
-"""How languages print that there is no value: nobody asks so, though an answer may be "None"."""
 _LABELS: Final = frozenset(
     {"type", "kind", "schema", "version", "object", "id", "status", "model", "source", "name"}
 )
@@ -119,7 +122,7 @@ def question_in(value: object, *, lone: bool = False) -> str | None:
         lone: Take the only text of an object whose keys say nothing.
     """
     question = _search(value, _QUESTION, lone=lone, depth=0)
-    return None if question in _MISSING else question
+    return None if question is None or is_nothing(question) else question
 
 
 def answer_in(value: object) -> str | None:
@@ -143,13 +146,8 @@ def reply_of(value: object) -> str | None:
 
 def plain_text(value: object) -> str | None:
     """The value itself, where it is a text: no structure, and no object as a language prints it."""
-    text = _unless_printed(value)
+    text = authored(value)
     return None if text is None or is_structure(opened(text)) else text
-
-
-def _unless_printed(value: object) -> str | None:
-    text = present(value)
-    return None if text is None or is_printed_object(text) else text
 
 
 def _search(value: object, sought: _Sought, *, lone: bool, depth: int) -> str | None:
@@ -157,7 +155,7 @@ def _search(value: object, sought: _Sought, *, lone: bool, depth: int) -> str | 
         return None
     written, value = value, opened(value)
     if isinstance(value, str):
-        text = None if is_structure(value) else _unless_printed(value)
+        text = None if is_structure(value) else authored(value)
         if text is not None and sought.speaker is Speaker.USER and is_xml(text):
             return text_in_xml(text)
         if sought.speaker is Speaker.ASSISTANT and isinstance(written, str) and is_stream(written):
@@ -198,7 +196,7 @@ def _member(key: str, value: object, sought: _Sought, lone: bool, depth: int) ->
     plain = key in sought.plain
     text = _search(inner, sought, lone=lone and not plain, depth=depth + 1)
     if text is None and plain and isinstance(value, str):
-        return _unless_printed(value)
+        return authored(value)
     return text
 
 

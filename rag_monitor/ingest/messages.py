@@ -21,8 +21,15 @@ from rag_monitor.ingest.message_parts import (
     joined,
     question_of,
 )
-from rag_monitor.ingest.reprs import is_printed_object
-from rag_monitor.ingest.values import is_structure, opened, present, structured, whole
+from rag_monitor.ingest.values import (
+    authored,
+    is_nothing,
+    is_structure,
+    opened,
+    present,
+    structured,
+    whole,
+)
 
 _DEPTH: Final = 6
 
@@ -163,22 +170,16 @@ def text_in(content: object) -> str | None:
     if isinstance(content, str):
         parts = opened(content)
         if isinstance(parts, list) and parts and all(map(is_part, parts)):
-            return _spoken(joined(parts))
+            return authored(joined(parts))
         if isinstance(parts, Mapping) and (is_text_part(parts) or role_name(parts) is not None):
             return text_in(parts)
-        return _spoken(content)
+        return authored(content)
     if isinstance(content, Mapping):
         inner = next((content[key] for key in _WITHIN if key in content), None)
-        return _spoken(joined([content])) if inner is None else text_in(inner)
+        return authored(joined([content])) if inner is None else text_in(inner)
     if isinstance(content, Sequence) and not isinstance(content, bytes):
-        return _spoken(joined(content))
+        return authored(joined(content))
     return None
-
-
-def _spoken(text: str) -> str | None:
-    """The text, or None where it is none: nobody says what a language prints of its objects."""
-    spoken = present(text)
-    return None if spoken is None or is_printed_object(spoken) else spoken
 
 
 def messages_in(value: object, speaker: Speaker) -> list[Message]:
@@ -211,7 +212,7 @@ def _messages(value: object, speaker: Speaker, depth: int) -> Iterator[Message]:
         yield from _of_object(value, speaker, depth)
     elif isinstance(value, Sequence) and not isinstance(value, bytes):
         if value and all(map(_is_plain_part, value)):
-            yield Message(speaker, _spoken(joined(value)), any(map(calls_tool, value)))
+            yield Message(speaker, authored(joined(value)), any(map(calls_tool, value)))
             return
         for item in _by_index(value):
             if is_pair(item):
@@ -239,7 +240,7 @@ def _of_object(value: Mapping[str, Any], speaker: Speaker, depth: int) -> Iterat
         yield message_of(value, role)
     elif isinstance(value.get("part_kind"), str):  # Pydantic AI: each part says who speaks
         kind = value["part_kind"]
-        yield Message(speaker_of(kind) or speaker, _spoken(joined([value])), kind == "tool-call")
+        yield Message(speaker_of(kind) or speaker, authored(joined([value])), kind == "tool-call")
     elif isinstance(value.get("parts"), list):
         replies = value.get("kind") == "response"
         inner = Speaker.ASSISTANT if replies else speaker
@@ -272,7 +273,8 @@ def _of_call(value: Mapping[str, Any], speaker: Speaker, depth: int) -> Iterator
 def user_messages_in(messages: Sequence[Message]) -> tuple[str, ...]:
     """What the user said, in order."""
     texts = (m.text for m in messages if m.speaker is Speaker.USER and m.text is not None)
-    return tuple(question for text in texts if (question := question_of(text)) is not None)
+    questions = (question_of(text) for text in texts)
+    return tuple(text for text in questions if text is not None and not is_nothing(text))
 
 
 def instructed_in(messages: Sequence[Message]) -> str | None:

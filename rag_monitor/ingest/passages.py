@@ -13,10 +13,10 @@ from typing import Any, Final
 
 from rag_monitor.domain.trace import RetrievedDocument
 from rag_monitor.ingest.documents import DISTANCE, ranked
-from rag_monitor.ingest.reprs import is_printed_object
 from rag_monitor.ingest.values import (
+    authored,
+    is_nothing,
     members,
-    present,
     present_name,
     printed,
     real,
@@ -341,9 +341,9 @@ def _part_text(part: Mapping[str, Any]) -> object:
 
 
 def _text(value: str) -> str | None:
-    """A passage's text; None where it is withheld, empty, or an object as a language prints it."""
-    text = present(value)
-    return None if text is None or is_printed_object(text) else text
+    """A passage's text; None where it is withheld, empty, or printed by a language, not written."""
+    text = authored(value)
+    return None if text is None or is_nothing(text) else text
 
 
 def _only_text(fields: Mapping[str, Any]) -> str | None:

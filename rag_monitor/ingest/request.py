@@ -21,69 +21,12 @@ from rag_monitor.ingest.content import plain_text
 from rag_monitor.ingest.content import request_of as input_of
 from rag_monitor.ingest.conventions.base import NOT_ANSWERING, REQUEST_ROLES, Role
 from rag_monitor.ingest.conventions.reading import ask, speakers
+from rag_monitor.ingest.side_tasks import instructs_side_task, names_side_task
 from rag_monitor.ingest.span_facts import Search, failure_of
-from rag_monitor.language.normalise import to_simplified
 
 _TOOLS: Final = frozenset({Role.TOOL})
 _STEPS: Final = frozenset({Role.TOOL, Role.LLM})
-_SIDE_NAME: Final = re.compile(
-    r"title|topic|rout(?:e|er|ing)\b|classif|intent|rewrit|rephras|reformulat|condens|expan[ds]|hyde"
-    r"|multi.?query|guard|moderat|safety|jailbreak|injection|\bpii\b|judge|grad(?:e|er|ing)\b"
-    r"|evaluat|critiqu|\bmemor|summar\w*\W(?:\w+\W)?(?:conversation|history|chat)"
-    r"|(?:conversation|history|chat)\Wsummar|suggest|follow.?up|keyword|标题|路由|分类|意图|改写|审核|护栏|追问",
-    re.IGNORECASE,
-)
-"""In names of spans and agents."""
 _WORD_END: Final = re.compile(r"[_./:-]+|(?<=[a-z])(?=[A-Z])")
-_SIDE_TASK: Final = re.compile(
-    r"\btitles?\b.{0,60}\b(?:conversation|chat|thread|session|dialog)"
-    r"|\b(?:name|label|headline)\b.{0,20}\b(?:conversation|chat|thread|session)"
-    r"|\b(?:generate|create|write|produce|suggest|give|make)\b.{0,30}\btitle"
-    r"|\btags?\b.{0,60}\b(?:conversation|chat)"
-    r"|\bclassif(?:y|ier|ication)|\broute(?:r|s|d)?\b|\brouting\b|\bintent\b"
-    r"|\b(?:determine|decide) (?:if|whether) (?:the|a|this) (?:question|query|user|message|input)"
-    r"|\bwhich (?:tool|agent|index|knowledge base)\b"
-    r"|\b(?:rewrite|rephrase|reformulate|condense|translate)\b.{0,60}\b(?:question|query|input)"
-    r"|\b(?:version|variant)s? of\b.{0,40}\b(?:question|query)|\bsub-?(?:question|querie)s\b"
-    r"|\bextract\b.{0,30}\bkey ?(?:word|term|phrase)s"
-    r"|\bsummari[sz]e\b.{0,40}\b(?:conversation|chat|history|dialog)"
-    r"|standalone question|search quer(?:y|ies)|follow[- ]?up (?:question|input)|\bmoderat"
-    r"|jailbreak|prompt injection"
-    r"|\b(?:grade|rate|score|judge)\b.{0,60}\b(?:answer|relevan|document|response)",
-    re.IGNORECASE | re.DOTALL,
-)
-_CHINESE_SIDE_TASK: Final = re.compile(
-    r"(?:生成|产生|起|取|拟|写|给出|提炼|概括|总结|归纳|创建)[^。；\n回答]{0,12}(?:标题|题目|名字|名称|主题|话题)"
-    r"|(?:对话|会话|聊天)[^。；\n]{0,6}(?:标题|主题|名称|命名)|标题[^。；\n]{0,4}(?:生成|助手|专家)"
-    r"|(?:总结|概括|归纳|摘要|压缩|浓缩)[^。；\n回答]{0,12}(?:对话|会话|聊天|历史)"
-    r"|(?:对话|会话|聊天|历史)[^。；\n回答]{0,6}(?:做|作|进行|压缩|写|生成)[^。；\n回答]{0,8}(?:总结|概括|归纳|摘要)"
-    r"|(?:判断|识别|分析|确定)[^。；\n]{0,12}意图|意图(?:识别|分类|判断)"
-    r"|路由|分类|改写|重写|是否相关|(?:给|对|为)[^。；\n]{0,12}(?:打分|评分)|追问|假设性?文档|子问题"
-    r"|(?:判断|识别|确定|选择|选出)[^。；\n]{0,16}(?:类别|类型|哪一?类|安全|合规|是否需要|知识库|工具)"
-    r"|(?:提取|抽取|生成|列出)[^。；\n回答]{0,12}(?:关键词|关键字|检索词|搜索词|查询词|标签)"
-    r"|(?:问题|查询)[^。；\n回答]{0,4}翻译|翻译[^。；\n回答]{0,6}(?:问题|查询)"
-    r"|(?:推荐|建议)[^。；\n回答]{0,8}问题|(?:可能|会|想)(?:继续|接着)[^。；\n]{0,4}问"
-)
-"""In the beginning of what a model is told to do; the latter in simplified characters."""
-_CHECK: Final = re.compile(
-    r"(?:(?:^|[.:!?]\s+|\n\s*)(?:is|are|does|do)|\b(?:check|verify|assess|determine|decide|evaluate"
-    r"|whether)(?: (?:if|whether|that))?) (?:the|this|an?|each)\b.{0,20}"
-    r"\b(?:answer|generation|response|claim|document|passage|context|chunk)s?\b.{0,60}"
-    r"\b(?:grounded|supported|faithful|hallucinat|factual|consistent|relevan|address)"
-    r"|\bextract\b.{0,40}\b(?:part|passage|sentence|section|snippet)s?\b"
-    r"|(?:判断|检查|核查|核对|评估|验证|审查)[^。；\n]{0,16}(?:回答|答案|回复)[^。；\n]{0,16}(?:是否|有没有|有无)"
-    r"|(?:提取|抽取|摘录|保留)[^。；\n回答]{0,16}相关的?(?:部分|片段|句子|段落|内容)",
-    re.IGNORECASE | re.DOTALL,
-)
-"""Looks at an answer or a passage: a side task where nobody is told to answer, too."""
-_ANSWERING: Final = re.compile(
-    r"(?:^|[.:!?,\n]\s*|\band |\bthen )(?:please )?answer (?:the|their|users?|from|using|in)\b"
-    r"|(?:^|[，。；：！、\n]|再|并|然后|(?:根据|按照|依据|结合)[^，。；\n]{1,12})\s*"
-    r"请?(?:简洁|准确|详细|如实)?地?回答(?:用户|客户|顾客|问题|下)",
-    re.IGNORECASE,
-)
-_MOST_INSTRUCTIONS: Final = 300
-"""Characters of instructions that are looked at."""
 _LONGEST: Final = 1_000
 """Characters of a message that may be a person's where a retriever had another query."""
 
@@ -270,7 +213,7 @@ class _Finder:
         first = {root.span_id, *self._above(call)}
         if chosen is not None:
             first.add(chosen.span.span_id)
-        others = [span for span in self._requests.values() if not _SIDE_NAME.search(_names(span))]
+        others = [span for span in self._requests.values() if not names_side_task(_names(span))]
         for span in sorted(others, key=lambda span: span.span_id not in first):
             text = self._question_of(span)
             if text is not None and (span.span_id in first or _reached_model(text, call)):
@@ -356,28 +299,18 @@ def _call_units(calls: Iterable[SpanCall]) -> Iterator[_Unit]:
 
 
 def _is_side_task(unit: _Unit) -> bool:
-    """Whether it names the conversation, chooses the way, rewrites the question, or checks."""
-    if _SIDE_NAME.search(_names(unit.span)):
+    if names_side_task(_names(unit.span)):
         return True
     instructions = [(call.system, call.question) for _, call in unit.calls[:1]] or [
         _given(unit.span)
     ]
-    return any(_instructs_side_task(text[:_MOST_INSTRUCTIONS]) for text in instructions[0] if text)
+    return any(instructs_side_task(text) for text in instructions[0] if text)
 
 
 def _given(span: Span) -> tuple[str | None, str | None]:
     """Instructions and question in what was given to a span that has no call in it."""
     user_messages, system = input_of(ask(span, lambda convention: convention.given(span)))
     return system, user_messages[-1] if user_messages else None
-
-
-def _instructs_side_task(text: str) -> bool:
-    if _SIDE_TASK.search(text):
-        return True
-    simplified = text if text.isascii() else to_simplified(text)
-    if _CHECK.search(simplified) and not _ANSWERING.search(simplified):
-        return True
-    return not text.isascii() and _CHINESE_SIDE_TASK.search(simplified) is not None
 
 
 def _names(span: Span) -> str:

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from rag_monitor import semconv
-from rag_monitor.ingest.reprs import literal
+from rag_monitor.ingest.reprs import is_printed_object, literal
 
 _UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
@@ -36,6 +36,7 @@ def clean_name(text: str, limit: int = 200) -> str:
 
 
 _DEPTH: Final = 6
+_NOTHING: Final = frozenset({"None", "null", "nil", "undefined", "NaN"})
 _BEGINNINGS: Final = ('{"', '[{"', "{'", "[{'")
 
 
@@ -47,10 +48,24 @@ def present(value: object) -> str | None:
     return None if not stripped or stripped in semconv.WITHHELD else value
 
 
+def authored(value: object) -> str | None:
+    """As `present`, for what somebody wrote: nobody writes an object as a language prints it."""
+    text = present(value)
+    return None if text is None or is_printed_object(text) else text
+
+
+def is_nothing(text: str) -> bool:
+    """Whether that is how a language prints that there is no value.
+
+    No question, passage, name or id is such a word; an answer may be.
+    """
+    return text.strip() in _NOTHING
+
+
 def present_name(value: object) -> str | None:
     """As `present`, for names: instrumentations write `unknown` where they know none."""
-    text = present(value)
-    return None if text is None or text.strip().lower() == "unknown" else text.strip()
+    text = (present(value) or "").strip()
+    return None if not text or is_nothing(text) or text.lower() == "unknown" else text
 
 
 def structured(value: object) -> Any:

@@ -11,6 +11,7 @@ from rag_monitor.domain.span import Span
 from rag_monitor.domain.trace import RetrievedDocument
 from rag_monitor.ingest.content import answer_in, question_in
 from rag_monitor.ingest.passages import Place, documents_in, ranking_in
+from rag_monitor.ingest.values import is_nothing
 
 
 class Role(StrEnum):
@@ -202,11 +203,11 @@ class Convention:
 
 
 def text_of(attributes: Mapping[str, object], *names: str) -> str | None:
-    """The first of the attributes that is a non-empty string (numbers are spelled out)."""
+    """The first of the attributes that is a string and says something; numbers are spelled out."""
     for name in names:
         value = attributes.get(name)
         if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
-        if isinstance(value, str) and value.strip():
+        if isinstance(value, str) and value.strip() and not is_nothing(value):
             return value
     return None

@@ -107,3 +107,39 @@ def test_a_value_that_is_missing_is_no_question(missing: str) -> None:
     trace = trace_of(span(1, "chain", root))
 
     assert (trace.question, trace.answer) == (None, "Say what you look for.")
+
+
+@pytest.mark.parametrize("missing", ["None", "null", "nil", "undefined", "NaN"])
+def test_a_value_that_is_missing_is_no_passage_and_nobodys_name(missing: str) -> None:
+    root = {
+        "openinference.span.kind": "CHAIN",
+        "input.value": "Any allergies?",
+        "output.value": missing,
+        "user.id": missing,
+        "session.id": missing,
+    }
+    retriever = {
+        "openinference.span.kind": "RETRIEVER",
+        "retrieval.documents.0.document.id": "p1",
+        "retrieval.documents.0.document.content": missing,
+    }
+
+    trace = trace_of(span(1, "chain", root), span(2, "search", retriever, parent=1))
+
+    assert (trace.user_id, trace.session_id) == (None, None)
+    assert [(d.id, d.content) for r in trace.retrievals for d in r.documents] == [("p1", None)]
+    assert trace.answer == missing
+
+
+def test_what_a_user_is_said_to_have_said_is_no_missing_value() -> None:
+    model = {
+        "openinference.span.kind": "LLM",
+        "llm.input_messages.0.message.role": "user",
+        "llm.input_messages.0.message.content": "How long?",
+        "llm.input_messages.1.message.role": "user",
+        "llm.input_messages.1.message.content": "None",
+        "llm.output_messages.0.message.role": "assistant",
+        "llm.output_messages.0.message.content": "24 months.",
+    }
+
+    assert trace_of(span(1, "llm", model)).question == "How long?"
