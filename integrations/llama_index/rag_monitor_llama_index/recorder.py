@@ -20,7 +20,7 @@ from llama_index.core.workflow import Workflow
 import rag_monitor as rm
 from rag_monitor.sdk.events import EventTrace, knowledge_base_hit, never_raise
 from rag_monitor_llama_index import shapes
-from rag_monitor_llama_index.runs import DRIVING, Root, Span, ending, watch, watch_async
+from rag_monitor_llama_index.runs import DRIVING, Root, Span, watched
 
 MAX_SPANS: Final = 20_000
 """Methods kept while they run; beyond it the oldest trace is closed as abandoned."""
@@ -144,10 +144,8 @@ class Recorder:
     def _root_returns(self, span_id: str, span: Span, result: Any) -> None:
         root = span.root
         pieces = getattr(result, "__dict__", {}).get("response_gen")
-        if isinstance(pieces, GeneratorType):
-            result.response_gen = ending(root, watch(root, pieces))
-        elif isinstance(pieces, AsyncGeneratorType):
-            result.response_gen = ending(root, watch_async(root, pieces))
+        if isinstance(pieces, GeneratorType | AsyncGeneratorType):
+            result.response_gen = watched(root, pieces)
         elif getattr(result, "is_writing_to_memory", None) is False:
             _watch_chat(root, result)
         elif hasattr(result, "is_writing_to_memory"):
@@ -225,8 +223,8 @@ class Recorder:
 def _watch_chat(root: Root, chat: Any) -> None:
     """A streamed chat that no thread writes down ends when its reader has read it."""
     if chat.chat_stream is not None:
-        chat.chat_stream = ending(root, watch(root, chat.chat_stream))
+        chat.chat_stream = watched(root, chat.chat_stream)
     elif chat.achat_stream is not None:
-        chat.achat_stream = ending(root, watch_async(root, chat.achat_stream))
+        chat.achat_stream = watched(root, chat.achat_stream)
     else:
         root.end(shapes.answer_in(chat))

@@ -6,10 +6,11 @@ from collections.abc import AsyncGenerator, Generator, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 from weakref import finalize
 
 from rag_monitor.sdk.events import EventTrace, OpenStep
+from rag_monitor.sdk.streaming import StreamObserver, watch, watch_async
 
 
 @dataclass(slots=True, eq=False)
@@ -56,51 +57,44 @@ class Span:
     in_generation: bool = False
 
 
-W = TypeVar("W")
 DRIVING: Final[ContextVar[Root | None]] = ContextVar("rag_monitor_llama_index", default=None)
 """The trace whose answer is being read: model calls made meanwhile have lost their parent."""
 
 
-def watch(root: Root, pieces: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
-    """The same pieces; ends the trace however the reading ends."""
-    try:
-        while True:
-            token = DRIVING.set(root)
-            try:
-                piece = next(pieces)
-            except StopIteration:
-                break
-            finally:
-                DRIVING.reset(token)
-            root.trace.chunk(_text(piece))
-            yield piece
-    except BaseException as error:
-        root.end(error=error)
-        raise
-    root.end()
+class _Reading(StreamObserver):
+    """Tells the trace how its answer is read; model calls made by the reading find it."""
+
+    __slots__ = ("_root", "_token")
+
+    def __init__(self, root: Root) -> None:
+        self._root = root
+
+    def resume(self) -> None:
+        self._token = DRIVING.set(self._root)
+
+    def pause(self) -> None:
+        DRIVING.reset(self._token)
+
+    def chunk(self, chunk: Any) -> None:
+        self._root.trace.chunk(_text(chunk))
+
+    def ended(self, status: str | None = None, ended: int | None = None) -> None:
+        self._root.end()
+
+    def failed(self, error: BaseException, status: str | None = None) -> None:
+        self._root.end(error=error)
 
 
-async def watch_async(root: Root, pieces: AsyncGenerator[Any, Any]) -> AsyncGenerator[Any, Any]:
-    """As `watch`, for an async generator."""
-    try:
-        while True:
-            token = DRIVING.set(root)
-            try:
-                piece = await anext(pieces)
-            except StopAsyncIteration:
-                break
-            finally:
-                DRIVING.reset(token)
-            root.trace.chunk(_text(piece))
-            yield piece
-    except BaseException as error:
-        root.end(error=error)
-        raise
-    root.end()
-
-
-def ending(root: Root, watcher: W) -> W:
-    """`watcher`, whose trace ends with it even if nobody ever read from it."""
+def watched(root: Root, pieces: Any) -> Any:
+    """The same pieces; the trace ends however their reading ends, and if nobody ever reads them."""
+    reading = _Reading(root)
+    watcher: Any
+    if hasattr(pieces, "__anext__"):
+        whole = isinstance(pieces, AsyncGenerator)
+        watcher = watch_async(reading, pieces if whole else (piece async for piece in pieces))
+    else:
+        whole = isinstance(pieces, Generator)
+        watcher = watch(reading, pieces if whole else (piece for piece in pieces))
     finalize(watcher, root.dropped).atexit = False
     return watcher
 

@@ -19,18 +19,9 @@ _BIAS: Final = ("position_", "length_")
 _MEASURES: Final = ("auroc", "ece", "brier")
 
 
-def print_agreement(
-    report: Mapping[str, Any], language: str = "en", console: Console | None = None
-) -> None:
-    """The figures of `agreement_report` and those of `--bias` beside them, on stdout.
-
-    Args:
-        report: As printed for `--json`.
-        language: `en` or `zh`.
-        console: Where to; default: stdout.
-    """
-    out = console or terminal()
-    t = Words(language)
+def print_agreement(report: Mapping[str, Any], language: str) -> None:
+    """What `rag-monitor agreement` measured, as printed for `--json`, in tables on stdout."""
+    out, t = terminal(), Words(language)
     out.print(plain(f"{report['file']}  {t('judge')} {report['judge']}"), soft_wrap=True)
     counts = {
         "labelled_rows": report["judged"] + report["not_judged"],
@@ -105,19 +96,9 @@ def _bias(bias: Mapping[str, Any], t: Words) -> Table:
     return table
 
 
-def print_calibration(
-    report: Mapping[str, Any], language: str = "en", console: Console | None = None
-) -> None:
-    """What `rag-monitor calibrate` fitted, on stdout.
-
-    Args:
-        report: As printed for `--json`.
-        language: `en` or `zh`.
-        console: Where to; default: stdout.
-    """
-    out, t = console or terminal(), Words(language)
-    out.print(plain(f"{report['calibration']}  {report['version']}"), soft_wrap=True)
-    out.print(plain(f"{t('judge')} {report['judge']}"), soft_wrap=True)
+def print_calibration(report: Mapping[str, Any], language: str) -> None:
+    """What `rag-monitor calibrate` fitted, as printed for `--json`, in tables on stdout."""
+    out, t = _begun(report, language, "calibration", "judge")
     counts = {
         "labelled_rows": report["rows"] + report["not_judged"],
         "judged_rows": report["rows"],
@@ -131,19 +112,9 @@ def print_calibration(
     _say_held_out(out, t, report)
 
 
-def print_distilled(
-    report: Mapping[str, Any], language: str = "en", console: Console | None = None
-) -> None:
-    """What `rag-monitor distil` learnt, on stdout.
-
-    Args:
-        report: As printed for `--json`.
-        language: `en` or `zh`.
-        console: Where to; default: stdout.
-    """
-    out, t = console or terminal(), Words(language)
-    out.print(plain(f"{report['weights']}  {report['version']}"), soft_wrap=True)
-    out.print(plain(f"{t('teacher')} {report['teacher']}"), soft_wrap=True)
+def print_distilled(report: Mapping[str, Any], language: str) -> None:
+    """What `rag-monitor distil` learnt, as printed for `--json`, in tables on stdout."""
+    out, t = _begun(report, language, "weights", "teacher")
     counts = (("rows_read", report["rows"]), ("answers", report["answers"]))
     out.print(t.joined(f"{t(name)} {count:,}" for name, count in counts), soft_wrap=True)
     for part in ("en", "zh"):
@@ -158,6 +129,16 @@ def print_distilled(
             _say_held_out(out, t, own)
         else:
             out.print(t("not_learnt"), soft_wrap=True)
+
+
+def _begun(
+    report: Mapping[str, Any], language: str, output: str, judge: str
+) -> tuple[Console, Words]:
+    """Where a fit is printed, after a head that says what was written and who judged."""
+    out, t = terminal(), Words(language)
+    out.print(plain(f"{report[output]}  {report['version']}"), soft_wrap=True)
+    out.print(plain(f"{t(judge)} {report[judge]}"), soft_wrap=True)
+    return out, t
 
 
 def _measured(
