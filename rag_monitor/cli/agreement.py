@@ -90,7 +90,7 @@ async def judge_labelled(
         EverythingRefused: The judge's server does so; nobody was asked after that was clear.
     """
     from rag_monitor.offline.agreement import JudgedRow
-    from rag_monitor.offline.dataset import evaluate_rows
+    from rag_monitor.offline.dataset import JudgeScorer, run_rows
     from rag_monitor.offline.refusals import StoppingJudge
 
     labelled = [row for row in rows if row.faithful is not None][:limit]
@@ -105,7 +105,8 @@ async def judge_labelled(
     try:
         with Progress(console=progress_console(quiet), transient=True) as bar:
             task = bar.add_task(file.name, total=len(labelled))
-            results = evaluate_rows((r.row for r in labelled), judge, (_METRIC,))
+            scorer = JudgeScorer(judge, (_METRIC,))
+            results = run_rows((row.row for row in labelled), [scorer], ahead=1)
             place = 0
             async for result in results:
                 row, place, last = labelled[place], place + 1, result.error or last

@@ -6,11 +6,12 @@ import asyncio
 import platform
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from functools import partial
 from importlib import metadata
+from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -29,7 +30,6 @@ from rag_monitor.language.compiled import COMPILED
 
 if TYPE_CHECKING:
     from rag_monitor.alerting.notifiers.notifier import Notifier
-    from rag_monitor.domain.alert import AlertRule
     from rag_monitor.domain.clock import SharedClock
     from rag_monitor.store.store import Store
 
@@ -124,7 +124,7 @@ def doctor(
     if notify is not None:
         _end(_trials(load(config), notify), as_json)
         return
-    checks = [_python(), _compiled(), *_extras()]
+    checks = [_python(), _compiled(), *starmap(_extra, _OPTIONAL.items())]
     try:
         settings = load(config)
     except ConfigurationError as error:
@@ -138,7 +138,7 @@ def doctor(
         checks.append(_below(checks, "queue", lambda: _queue(settings)))
         checks.append(_below(checks, "names", lambda: _names(settings)))
         checks.append(_tried("judge", lambda: _judge(settings)))
-        checks.append(_tried("channels", lambda: _channels(settings)))
+        checks.append(_tried("channels", lambda: ", ".join(_built(settings))))
         checks.append(_below(checks, "messages", lambda: _messages(settings)))
         checks.append(_below(checks, "rules", lambda: _rules(settings)))
     _end(checks, as_json)
@@ -195,10 +195,6 @@ def _compiled() -> Check:
     else:
         detail = say("yes")
     return Check("compiled", ok=True, detail=detail)
-
-
-def _extras() -> list[Check]:
-    return [_extra(name, extra) for name, extra in _OPTIONAL.items()]
 
 
 def _extra(distribution: str, extra: str) -> Check:
@@ -377,7 +373,9 @@ def _rules(settings: Any) -> str:
     channels = _built(settings)
     with _store(settings, SharedClock()) as store:
         rules = [rule for rule in store.rules.all() if rule.enabled]
-        apps = {project: store.traces.app_names(project) for project in _projects(rules)}
+        apps = {
+            project: store.traces.app_names(project) for project in {rule.project for rule in rules}
+        }
     doubts = [
         say("{name}: {reason}", name=f"{rule.project}/{rule.name}", reason=doubt)
         for rule in rules
@@ -441,14 +439,6 @@ def _messages(settings: Any) -> str:
 def _both(*parts: str | None) -> str:
     """Sentences one after the other, each in the language that was chosen."""
     return say("; ").join(translate(part, chosen()) for part in parts if part)
-
-
-def _projects(rules: Iterable[AlertRule]) -> set[str]:
-    return {rule.project for rule in rules}
-
-
-def _channels(settings: Any) -> str:
-    return ", ".join(_built(settings))
 
 
 def _built(settings: Any) -> dict[str, Notifier]:

@@ -59,10 +59,6 @@ class Pace:
     """Longest time without any progress before giving up."""
 
 
-def _all_rows(rows: list[Row]) -> Any:
-    return rows
-
-
 def _merged(name: str, rows: list[Row]) -> Any:
     parts = [part for row in rows for part in row.get(name, ())]
     return {name: parts} if parts else None
@@ -79,7 +75,7 @@ class Wire:
     """Where scores go that rows have besides."""
 
 
-TRACE_JSON: Final = Wire("/api/v1/traces?bulk=true", _all_rows)
+TRACE_JSON: Final = Wire("/api/v1/traces?bulk=true", list)
 OTLP_JSON: Final = Wire(
     "/v1/traces?bulk=true",
     partial(_merged, "resourceSpans"),

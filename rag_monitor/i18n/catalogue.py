@@ -27,21 +27,21 @@ _MAGIC: Final = 0x950412DE
 """The first number of a `.mo` file, by which gettext tells the order of bytes."""
 
 
-def languages(locale: Path | None = None) -> tuple[str, ...]:
+def languages() -> tuple[str, ...]:
     """The codes of all languages, English first."""
-    codes = sorted(path.parent.parent.name for path in (locale or LOCALE).glob(f"*/{_FILE}"))
+    codes = sorted(path.parent.parent.name for path in LOCALE.glob(f"*/{_FILE}"))
     return (ENGLISH, *codes)
 
 
 @lru_cache(maxsize=16)
-def catalogue(language: str, locale: Path | None = None) -> NullTranslations:
+def catalogue(language: str) -> NullTranslations:
     """The translations into a language; none of a language without a catalogue."""
     # Few processes need another language than English, and the SDK imports this module.
     from gettext import GNUTranslations, NullTranslations
 
-    if language not in languages(locale)[1:]:
+    if language not in languages()[1:]:
         return NullTranslations()
-    text = ((locale or LOCALE) / language / _FILE).read_text(encoding="utf-8")
+    text = (LOCALE / language / _FILE).read_text(encoding="utf-8")
     return GNUTranslations(BytesIO(compiled(entries(text))))
 
 

@@ -63,7 +63,7 @@ class Rewriting:
             for pattern, replacement in options.rewrite
         ]
         self._strikes: Counter[int] = Counter()
-        self.rewritten = lru_cache(maxsize=_REMEMBERED)(self._rewritten) if self._rules else _as_is
+        self.rewritten = lru_cache(maxsize=_REMEMBERED)(self._rewritten) if self._rules else str
 
     def _rewritten(self, name: str) -> str:
         """The name by the rules; one that they leave nothing of stays as it is."""
@@ -86,10 +86,6 @@ class Rewriting:
                 "write it without repetitions inside repetitions",
                 pattern,
             )
-
-
-def _as_is(name: str) -> str:
-    return name
 
 
 def _compiled(pattern: str, replacement: str) -> Any:

@@ -150,12 +150,8 @@ _HAN_NUMERALS: Final = "一二三万亿十两四五六七八九百千零〇"
 _HAN_RUN: Final = re.compile(f"[{_HAN_NUMERALS}]+")
 
 
-def may_tell_time(folded: str) -> bool:
-    """Whether folded text may hold a time of day; a quick look before a long one."""
-    return _may_tell_time(folded, digit_runs(folded))
-
-
 def _may_tell_time(folded: str, runs: Iterable[tuple[int, int]]) -> bool:
+    """Whether folded text may hold a time of day; a quick look before a long one."""
     if folded.isascii():
         return any(_AFTER_HOUR.match(folded, end) for _, end in runs)
     return holds_any(folded, _HOUR_HINTS) and _MAY_TELL_TIME.search(folded) is not None

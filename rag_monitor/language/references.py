@@ -33,7 +33,6 @@ _DEFINITION: Final = re.compile(
 )
 _LINK: Final = re.compile(r"\[(?P<anchor>[^\[\]\n]+)\]\((?P<url>[^\s()]+)[^()\n]*\)")
 _TITLE_OF_URL: Final = re.compile(r"\"([^\"\n]+)\"")
-_RULE: Final = re.compile(r"\n[ \t]*(?:-{3,}|\*{3,}|_{3,})[ \t]*(?=\n)")
 _LONGEST_ENTRY: Final = 200
 _PLAIN_HINTS: Final = ("]:", "] http", "]\thttp")
 _TITLE_HINTS: Final = Hints((

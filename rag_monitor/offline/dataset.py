@@ -126,24 +126,6 @@ def metrics_of(judge: Judge, wanted: Collection[str] = ()) -> tuple[str, ...]:
     )
 
 
-async def evaluate_rows(
-    rows: Iterable[DatasetRow], judge: Judge, metrics: Sequence[str], batch: int = _BATCH
-) -> AsyncIterator[RowResult]:
-    """One result per row, in the order of the rows; nothing but one batch is held in memory.
-
-    Args:
-        rows: Read as results are taken.
-        judge: Asked with `judge_many`, one batch after the other.
-        metrics: Names of live metrics.
-        batch: Rows per call of the judge.
-
-    Raises:
-        UnknownMetric: One of the names is not a live metric.
-    """
-    async for result in run_rows(rows, [JudgeScorer(judge, metrics)], batch=batch, ahead=1):
-        yield result
-
-
 async def run_rows(
     rows: Iterable[DatasetRow],
     scorers: Sequence[Scorer],

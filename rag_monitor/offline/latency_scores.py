@@ -15,9 +15,9 @@ LATENCY_METRICS: Final = TIMINGS
 """Names of the timings of a trace, milliseconds."""
 
 
-def percentile_names(metrics: Sequence[str] = LATENCY_METRICS) -> list[str]:
+def percentile_names() -> list[str]:
     """`end_to_end_ms_p50` and so on."""
-    return [f"{metric}_{name}" for metric in metrics for name in PERCENTILES]
+    return [f"{metric}_{name}" for metric in LATENCY_METRICS for name in PERCENTILES]
 
 
 class LatencyScorer:

@@ -7,7 +7,7 @@ once. What passes by itself (overload, an outage, a timeout) never counts.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from rag_monitor.domain.judgement import Aspect, JudgeIdentity, Judgement, JudgeRequest
@@ -19,7 +19,7 @@ from rag_monitor.errors import (
     JudgeRefused,
     QuotaExhausted,
 )
-from rag_monitor.judges.judge import Judge
+from rag_monitor.judges.judge import BatchJudge, Judge
 from rag_monitor.offline.dataset import RowResult
 
 _FROM_THE_START: Final = 10
@@ -31,7 +31,7 @@ _HELD: Final = 1_000
 """Rows held back at most; a file of rows that need no judge must not fill the memory."""
 
 
-class StoppingJudge:
+class StoppingJudge(BatchJudge):
     """A judge that is asked no more once its server refuses everything.
 
     Only what a server said counts: answers that took no call, or came from a cache, say nothing
@@ -57,18 +57,6 @@ class StoppingJudge:
         """The judge's."""
         return self._judge.aspects
 
-    async def judge(self, request: JudgeRequest) -> Judgement:
-        """Judge one trace.
-
-        Raises:
-            EverythingRefused: So many answers before were refusals that nothing was asked.
-            JudgeError: As the judge raises it.
-        """
-        (result,) = await self.judge_many([request])
-        if isinstance(result, Exception):
-            raise result
-        return result
-
     async def judge_many(self, requests: Sequence[JudgeRequest]) -> Sequence[Judgement | Exception]:
         """Judge several traces, in order.
 
@@ -92,11 +80,6 @@ class StoppingJudge:
         spent = isinstance(self._refusal, QuotaExhausted)
         if spent or self._in_a_row >= _LATER or (self._in_a_row and not self._answered):
             raise self._error() from self._refusal
-
-    async def inspect(self) -> Mapping[str, object]:
-        """What the judge finds out about itself, where it can."""
-        inspect = getattr(self._judge, "inspect", None)
-        return dict(await inspect()) if inspect is not None else {}
 
     async def close(self) -> None:
         """Close the judge."""

@@ -65,9 +65,9 @@ _NOTHING: Final[Piece] = (None, False)
 _SILENT: Final[Piece] = ("", False)
 
 
-def chunk_text(chunk: object, *, begun: bool = False, keys: Sequence[str] = ()) -> str | None:
+def chunk_text(chunk: object, *, keys: Sequence[str] = ()) -> str | None:
     """As `read_piece`, where only the text counts."""
-    return read_piece(chunk, begun=begun, keys=keys)[0]
+    return read_piece(chunk, keys=keys)[0]
 
 
 def read_piece(

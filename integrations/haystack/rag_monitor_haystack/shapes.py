@@ -55,7 +55,7 @@ def reply_in(output: object) -> str | None:
     """The first reply of a generator, or an agent's last message."""
     if not isinstance(output, Mapping):
         return None
-    for reply in (_item(output.get("replies"), 0), output.get("last_message")):
+    for reply in (_first(output.get("replies")), output.get("last_message")):
         text = reply.text if isinstance(reply, ChatMessage) else reply
         if isinstance(text, str):
             return text
@@ -64,8 +64,8 @@ def reply_in(output: object) -> str | None:
 
 def details_of(output: Mapping[str, Any]) -> tuple[str | None, int | None, int | None]:
     """Model, tokens in and tokens out, as the first reply's metadata says."""
-    reply = _item(output.get("replies"), 0)
-    meta = reply.meta if isinstance(reply, ChatMessage) else _item(output.get("meta"), 0)
+    reply = _first(output.get("replies"))
+    meta = reply.meta if isinstance(reply, ChatMessage) else _first(output.get("meta"))
     meta = meta if isinstance(meta, Mapping) else {}
     usage = meta.get("usage")
     usage = usage if isinstance(usage, Mapping) else {}
@@ -94,8 +94,8 @@ def tool_results(output: Mapping[str, Any]) -> list[tuple[str, bool]]:
     ]
 
 
-def _item(values: object, index: int) -> Any:
-    return values[index] if isinstance(values, Sequence) and len(values) > index else None
+def _first(values: object) -> Any:
+    return values[0] if isinstance(values, Sequence) and values else None
 
 
 def _whole(value: object) -> int | None:

@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.table import Table
 
 from rag_monitor.offline.agreement import FACETS, FIGURES
-from rag_monitor.offline.report.terminal import ends, plain, terminal
-from rag_monitor.offline.report.words import Words, number
+from rag_monitor.offline.report.terminal import plain, terminal
+from rag_monitor.offline.report.words import Words, ends, number
 
 _COUNTS: Final = ("rows", "unfaithful")
 _BY: Final = ("auroc", "balanced_accuracy", "kappa")

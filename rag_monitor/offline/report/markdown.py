@@ -8,7 +8,7 @@ from typing import Final
 
 from rag_monitor.metrics.latency import PERCENTILES
 from rag_monitor.offline.report.model import Confusions, Report, WorstRow
-from rag_monitor.offline.report.words import Words, number, percent
+from rag_monitor.offline.report.words import Words, ends, number, percent
 
 _SPECIAL: Final = re.compile(r"([\\`*_\[\]<>|#&~!])")
 _REASONS_SHOWN: Final = 3
@@ -35,7 +35,7 @@ def _lines(report: Report, t: Words) -> Iterator[str]:
         yield from _table(
             (t("name"), t("rate"), t("interval")),
             (
-                (key, number(figure.value), _ends(figure.lower, figure.upper))
+                (key, number(figure.value), ends(figure.lower, figure.upper))
                 for key, figure in report.hit_rates.items()
             ),
         )
@@ -89,7 +89,7 @@ def _metrics(report: Report, t: Words) -> Iterator[str]:
                 (
                     t.metric(metric.name),
                     number(metric.mean),
-                    _ends(metric.lower, metric.upper),
+                    ends(metric.lower, metric.upper),
                     f"{metric.scored:,}",
                     _reasons(metric.reasons, t),
                 )
@@ -114,7 +114,7 @@ def _metrics(report: Report, t: Words) -> Iterator[str]:
         yield from _table(
             (t("metric"), t("value"), t("interval")),
             (
-                (t.metric(name), number(figure.value), _ends(figure.lower, figure.upper))
+                (t.metric(name), number(figure.value), ends(figure.lower, figure.upper))
                 for name, figure in report.corpus.items()
             ),
         )
@@ -180,10 +180,6 @@ def _table(head: Sequence[str], rows: Iterator[Sequence[str]]) -> Iterator[str]:
 def _reasons(reasons: object, t: Words) -> str:
     items = list(reasons.items())[:_REASONS_SHOWN] if isinstance(reasons, dict) else []
     return ", ".join(f"{t.reason(word)} {count:,}" for word, count in items)
-
-
-def _ends(lower: float | None, upper: float | None) -> str:
-    return "–" if lower is None or upper is None else f"{number(lower)} – {number(upper)}"
 
 
 def _safe(text: str) -> str:

@@ -196,7 +196,3 @@ class Report:
         content = asdict(self)
         content["metrics"] = {metric.pop("name"): metric for metric in content["metrics"]}
         return content
-
-    def mean_of(self, name: str) -> float | None:
-        """The mean of a metric, or None."""
-        return next((m.mean for m in self.metrics if m.name == name), None)

@@ -13,7 +13,7 @@ from rich.text import Text
 from rag_monitor.metrics.latency import PERCENTILES
 from rag_monitor.offline.paired import Comparison
 from rag_monitor.offline.report.model import Confusions, Figure, Report
-from rag_monitor.offline.report.words import Words, number, percent
+from rag_monitor.offline.report.words import Words, ends, number, percent
 
 _RATES: Final = ("precision", "recall", "false_positive_rate", "false_negative_rate", "f1")
 _VERDICTS = {True: ("met", "green"), False: ("missed", "red"), None: ("unmeasured", "dim")}
@@ -60,7 +60,7 @@ def print_report(report: Report, language: str = "en", console: Console | None =
     out.print(t.joined(f"{count:,} {t(name)}" for name, count in counted.items()), soft_wrap=True)
 
 
-def print_comparison(comparison: Comparison, language: str = "en") -> None:
+def print_comparison(comparison: Comparison, language: str) -> None:
     """Differences with intervals, then the rows that lost most."""
     out = terminal()
     t = Words(language)
@@ -163,11 +163,6 @@ def _targets(report: Report, t: Words) -> Table:
             *([percent(target.missing_share)] if lacking else []),
         )
     return table
-
-
-def ends(lower: float | None, upper: float | None) -> str:
-    """An interval for people."""
-    return "–" if lower is None or upper is None else f"{number(lower)} – {number(upper)}"
 
 
 def plain(text: str) -> Text:

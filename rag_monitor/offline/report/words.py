@@ -389,3 +389,8 @@ def number(value: float | None) -> str:
     if abs(value) >= 1000:
         return f"{value:,.0f}"
     return f"{value:.1f}" if abs(value) >= 10 else f"{value:.3f}"
+
+
+def ends(lower: float | None, upper: float | None) -> str:
+    """An interval for people."""
+    return "–" if lower is None or upper is None else f"{number(lower)} – {number(upper)}"

@@ -6,10 +6,11 @@ from rag_monitor.domain.judgement import Aspect, Judgement, JudgeRequest, Verdic
 from rag_monitor.errors import JudgeTimeout
 from rag_monitor.offline.dataset import (
     DatasetRow,
+    JudgeScorer,
     RowResult,
     as_line,
-    evaluate_rows,
     metrics_of,
+    run_rows,
 )
 from rag_monitor.testing import ScriptedJudge, make_trace
 
@@ -21,7 +22,8 @@ def _row(name: str, **fields: object) -> DatasetRow:
 
 
 async def _results(rows: list[DatasetRow], judge: ScriptedJudge, batch: int) -> list[RowResult]:
-    return [result async for result in evaluate_rows(rows, judge, METRICS, batch)]
+    scorers = [JudgeScorer(judge, METRICS)]
+    return [result async for result in run_rows(rows, scorers, batch=batch, ahead=1)]
 
 
 async def test_results_keep_the_order_of_the_rows_across_batches() -> None:
