@@ -50,7 +50,7 @@ def without_repeats(documents: Iterable[RetrievedDocument]) -> tuple[RetrievedDo
 
 
 def _all_have_text(documents: Iterable[RetrievedDocument]) -> bool:
-    return all([document.content is not None for document in documents])
+    return None not in [document.content for document in documents]
 
 
 def _among(base: str | None, bases: set[str | None]) -> bool:

@@ -79,7 +79,8 @@ def insert_new(
     if not rows:
         return []
     names = ", ".join(column.name for column in returning)
-    inserted = _insert(connection, table, _columns_of(rows), f"ON CONFLICT DO NOTHING RETURNING {names}")
+    ending = f"ON CONFLICT DO NOTHING RETURNING {names}"
+    inserted = _insert(connection, table, _columns_of(rows), ending)
     return list(zip(*_loaded(returning, connection.dialect, inserted), strict=True))
 
 

@@ -70,9 +70,7 @@ def prepare(derived: Sequence[tuple[PendingTrace, Trace | None]]) -> list[Prepar
     return [
         (
             pending,
-            None
-            if trace is None
-            else to_rows(trace, pending.project, pending.trace_id),
+            None if trace is None else to_rows(trace, pending.project, pending.trace_id),
         )
         for pending, trace in derived
     ]

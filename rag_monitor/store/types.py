@@ -83,7 +83,7 @@ class SafeText(TypeDecorator[str], Bulk):
     cache_ok = True
 
     def bound(self, values: Sequence[str | None], dialect: Dialect) -> list[str | None]:
-        """All of them; nearly always one look at the whole column says that none is to be mended."""
+        """All of them; mostly one look at the whole column says that none is to be mended."""
         del dialect
         if _is_storable("".join(filter(None, values))):
             return list(values)
