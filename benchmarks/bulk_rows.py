@@ -28,7 +28,7 @@ from rag_monitor.store.question_index import _token, pairs
 from rag_monitor.store.rollup_rows import dump_rollup
 from rag_monitor.store.store import Store
 from rag_monitor.store.tables import rollups, scores, trace_keys, traces
-from rag_monitor.store.trace_rows import to_rows
+from rag_monitor.store.trace_rows import TRACE_COLUMNS, to_rows
 
 APPS: Final = ("bank-faq", "loan-assistant", "手册助手")
 RELEASES: Final = ("2026.1", "2026.2", "2026.3")
@@ -136,15 +136,22 @@ class _Bulk:
 
     def add(self, fact: TraceFacts, number: int) -> None:
         trace = fact.trace
-        rows = to_rows(trace, trace.project, trace.trace_id, trace.started_at)
+        rows = to_rows(trace, trace.project, trace.trace_id)
         key = {"project": trace.project, "trace_id": trace.trace_id, "day": trace.started_at.date()}
         numbers = pairs(trace.question)
         place: Any = numbers
         if not self._postgresql:
             place = number + 1
             self._pairs.append((place, " ".join(map(_token, numbers))))
-        extra = {"revision": 1, "content_hash": rows.content_hash, "search": place}
-        self._rows["traces"].append(rows.trace | key | extra)
+        told = dict(zip(TRACE_COLUMNS, rows.trace, strict=True))
+        extra = {
+            "revision": 1,
+            "content_hash": rows.content_hash,
+            "received_at": trace.started_at,
+            "passages": sorted(rows.passages),
+            "search": place,
+        }
+        self._rows["traces"].append(told | key | extra)
         self._rows["trace_keys"].append(
             key
             | {

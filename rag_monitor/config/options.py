@@ -28,7 +28,7 @@ class WorkerOptions:
     """How often alert rules are evaluated."""
     deliver_every_s: Annotated[float, above(0)] = 2.0
     retention_every_s: Annotated[float, above(0)] = 3600.0
-    derive_batch: Annotated[int, above(0)] = 200
+    derive_batch: Annotated[int, above(0)] = 400
     """Traces claimed and assembled together."""
     derive_lanes: Annotated[int, above(0)] = 2
     """Such batches under way at once: while one waits for the database, another is assembled."""

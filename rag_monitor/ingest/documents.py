@@ -29,6 +29,8 @@ def without_repeats(documents: Iterable[RetrievedDocument]) -> tuple[RetrievedDo
     knowledge bases may both count from 1. With another text it is another passage.
     """
     listed = list(documents)
+    if len({document.id for document in listed}) == len(listed) and _all_have_text(listed):
+        return ranked(listed)  # as nearly always; below, texts are compared
     texts: set[tuple[str | None, str]] = set()
     bases: dict[str, set[str | None]] = defaultdict(set)
     kept: list[RetrievedDocument] = []
@@ -47,6 +49,10 @@ def without_repeats(documents: Iterable[RetrievedDocument]) -> tuple[RetrievedDo
     return ranked(kept)
 
 
+def _all_have_text(documents: Iterable[RetrievedDocument]) -> bool:
+    return None not in [document.content for document in documents]
+
+
 def _among(base: str | None, bases: set[str | None]) -> bool:
     """Whether a knowledge base may be one of those; nobody says that an unknown one is another."""
     return bool(bases) and (base is None or None in bases or base in bases)
@@ -61,7 +67,7 @@ def with_text_from(
     give them to; else nobody knows which is meant, and the text stays missing.
     """
     listed = tuple(documents)
-    if all(document.content is not None for document in listed):
+    if _all_have_text(listed):
         return listed
     named: dict[str, list[RetrievedDocument]] = defaultdict(list)
     for source in sources:

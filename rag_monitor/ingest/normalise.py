@@ -10,13 +10,15 @@ from typing import Any, Final, TypeVar
 from rag_monitor import telemetry
 from rag_monitor.domain.trace import Expected, Retrieval, RetrievedDocument, Trace
 from rag_monitor.ingest.options import DeriveLimits, DeriveOptions
-from rag_monitor.ingest.values import clean_text
+from rag_monitor.ingest.values import clean_text, is_clean
 
 T = TypeVar("T", Trace, Retrieval, Expected)
 
 _EARLIEST: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _MAX_SKEW: Final = timedelta(hours=1)
 _MAX_DEPTH: Final = 32
+_MAX_NAME: Final = 1000
+"""Characters of a name or id."""
 
 
 def believable(started: datetime, received_at: datetime) -> bool:
@@ -50,7 +52,7 @@ class _Normaliser:
 
     def name(self, value: str | None) -> str | None:
         """A name or id: cleaned, not redacted (erasure and grouping need it as it is)."""
-        return None if value is None else clean_text(value)[:1000]
+        return None if value is None else clean_text(value)[:_MAX_NAME]
 
     def value(self, value: object, depth: int = 0) -> object:
         """A JSON-safe copy of anything."""
@@ -83,22 +85,31 @@ class _Normaliser:
         return tuple(finished.get(id(d)) or self._document(d) for d in documents)
 
     def _document(self, d: RetrievedDocument) -> RetrievedDocument:
+        if self._is_finished(d):  # as nearly all are
+            self._finished[id(d)] = d
+            return d
         name, content, base = self.name(d.id), self.text(d.content), self.name(d.knowledge_base)
         score = d.score if d.score is None or -1e308 < d.score < 1e308 else None
-        same = name is d.id and content is d.content and base is d.knowledge_base
-        if same and score is d.score and not d.metadata:  # as nearly all are
-            result = d
-        else:
-            result = RetrievedDocument(
-                id=name,
-                content=content,
-                score=score,
-                rank=d.rank,
-                knowledge_base=base,
-                metadata={clean_text(str(k)): self.value(v) for k, v in d.metadata.items()},
-            )
-        self._finished[id(d)] = result
+        result = self._finished[id(d)] = RetrievedDocument(
+            id=name,
+            content=content,
+            score=score,
+            rank=d.rank,
+            knowledge_base=base,
+            metadata={clean_text(str(k)): self.value(v) for k, v in d.metadata.items()},
+        )
         return result
+
+    def _is_finished(self, d: RetrievedDocument) -> bool:
+        """Whether nothing of it is to be cut, cleaned or redacted."""
+        return (
+            not d.metadata
+            and self._redactor is None
+            and _fits(d.content, self._limits.max_text)
+            and _fits(d.id, _MAX_NAME)
+            and _fits(d.knowledge_base, _MAX_NAME)
+            and (d.score is None or -1e308 < d.score < 1e308)
+        )
 
     def retrieval(self, retrieval: Retrieval) -> Retrieval:
         """One retrieval."""
@@ -124,6 +135,10 @@ class _Normaliser:
         if values is None:
             return None
         return tuple(text for value in values if (text := self.text(value)) is not None)
+
+
+def _fits(text: str | None, limit: int) -> bool:
+    return text is None or (len(text) <= limit and is_clean(text))
 
 
 def changed(value: T, **fields: Any) -> T:
@@ -180,4 +195,4 @@ def normalise(
         expected=to.expected(trace.expected),
         attributes=attributes,
     )
-    return changed(finished, truncated=trace.truncated or to.cut or cut)
+    return replace(finished, truncated=True) if to.cut or cut else finished

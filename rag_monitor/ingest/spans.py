@@ -81,8 +81,18 @@ def _weight(span: Span) -> tuple[bool, int, int, int, int]:
 
 def _span(message: Any, resource: dict[str, object], scope: str, limits: DeriveLimits) -> Span:
     parent = message.parent_span_id
-    pairs = message.attributes[-limits.max_attributes :]
-    events = message.events[-limits.max_events :]
+    pairs, events = message.attributes, message.events
+    dropped = (
+        message.dropped_attributes_count
+        + message.dropped_events_count
+        + message.dropped_links_count
+    )
+    if len(pairs) > limits.max_attributes:
+        dropped += len(pairs) - limits.max_attributes
+        pairs = pairs[-limits.max_attributes :]
+    if len(events) > limits.max_events:
+        dropped += len(events) - limits.max_events
+        events = events[-limits.max_events :]
     return Span(
         trace_id=message.trace_id.hex(),
         span_id=message.span_id.hex(),
@@ -105,13 +115,7 @@ def _span(message: Any, resource: dict[str, object], scope: str, limits: DeriveL
         flags=message.flags,
         scope=scope,
         resource=resource,
-        dropped=message.dropped_attributes_count
-        + message.dropped_events_count
-        + message.dropped_links_count
-        + len(message.attributes)
-        - len(pairs)
-        + len(message.events)
-        - len(events),
+        dropped=dropped,
     )
 
 

@@ -27,7 +27,7 @@ from rag_monitor.i18n import Message, msgid
 from rag_monitor.ingest.fields import FieldReader, at_fault, is_object
 from rag_monitor.ingest.strict_json import parse, parse_text
 from rag_monitor.ingest.trace_encoding import TIMINGS, encode_trace
-from rag_monitor.ingest.values import clean_name, clean_text
+from rag_monitor.ingest.values import clean_name, clean_text, is_clean
 
 __all__ = ["decode_trace", "encode_trace", "parse_row", "parse_stored", "row_trace_id"]
 
@@ -38,6 +38,10 @@ _LABELS: Final = frozenset(
     }
 )  # fmt: skip
 """Fields that make an `Expected`."""
+_STATUSES: Final = {status.value: status for status in TraceStatus}
+_HIT_KINDS: Final = {kind.value: kind for kind in HitKind}
+_NO_TIMINGS: Final = Timings()
+_NO_USAGE: Final = Usage()
 _NAMES_SHOWN: Final = 20
 _NAME_SHOWN: Final = 40
 
@@ -176,10 +180,10 @@ def _status(reader: FieldReader) -> TraceStatus:
     text = reader.text("status")
     if text is None:
         return TraceStatus.ERROR if reader.text("error") else TraceStatus.OK
-    try:
-        return TraceStatus(text)
-    except ValueError:
-        raise reader.fail("status", "one of {names}", names=", ".join(TraceStatus)) from None
+    status = _STATUSES.get(text)
+    if status is None:
+        raise reader.fail("status", "one of {names}", names=", ".join(TraceStatus))
+    return status
 
 
 class _Documents:
@@ -216,6 +220,19 @@ def _document(item: Any, rank: int, where: str, knowledge_base: str | None) -> R
         return RetrievedDocument(content=clean_text(item), rank=rank, knowledge_base=knowledge_base)
     if not is_object(item):
         raise at_fault(f"{where}[{rank - 1}]", "a string or an object with `content`")
+    base = item.get("knowledge_base", knowledge_base)
+    id_, content, score = item.get("id"), item.get("content"), item.get("score")
+    if (
+        _is_text(id_)
+        and _is_text(content)
+        and _is_text(base)
+        and (score is None or (type(score) is float and -1e308 < score < 1e308))
+        and "rank" not in item
+        and "metadata" not in item
+    ):  # as nearly all are: there is nothing to convert and nothing to complain of
+        return RetrievedDocument(
+            id=id_, content=content, score=score, rank=rank, knowledge_base=base
+        )
     reader = FieldReader(item, f"{where}[{rank - 1}].")
     return RetrievedDocument(
         id=reader.text("id"),
@@ -227,6 +244,11 @@ def _document(item: Any, rank: int, where: str, knowledge_base: str | None) -> R
         else knowledge_base,
         metadata=dict(reader.mapping("metadata") or {}),
     )
+
+
+def _is_text(value: object) -> bool:
+    """Whether it is a text that stays as it is, or none at all."""
+    return value is None or (type(value) is str and is_clean(value))
 
 
 def _retrievals(reader: FieldReader, documents: _Documents) -> tuple[Retrieval, ...]:
@@ -265,12 +287,18 @@ def _retrieval(item: Any, place: int, documents: _Documents) -> Retrieval:
 
 
 def _timings(reader: FieldReader) -> Timings:
-    values = FieldReader(reader.mapping("timings") or {}, "timings.")
-    return Timings(**{name: values.number(name, 0) for name in TIMINGS})
+    given = reader.mapping("timings")
+    if not given:
+        return _NO_TIMINGS
+    values = FieldReader(given, "timings.")
+    return Timings(**{name: values.number(name, 0) for name in TIMINGS if name in given})
 
 
 def _usage(reader: FieldReader) -> Usage:
-    values = FieldReader(reader.mapping("usage") or {}, "usage.")
+    given = reader.mapping("usage")
+    if not given:
+        return _NO_USAGE
+    values = FieldReader(given, "usage.")
     return Usage(
         input_tokens=values.whole("input_tokens"), output_tokens=values.whole("output_tokens")
     )
@@ -300,10 +328,9 @@ def _hit(item: Any, place: int) -> Hit:
         raise at_fault(where, "an object with `kind` and `name`")
     reader = FieldReader(item, f"{where}.")
     name, kind = reader.text("name"), reader.text("kind")
-    try:
-        hit_kind = HitKind(kind or "")
-    except ValueError:
-        raise reader.fail("kind", "one of {names}", names=", ".join(HitKind)) from None
+    hit_kind = _HIT_KINDS.get(kind or "")
+    if hit_kind is None:
+        raise reader.fail("kind", "one of {names}", names=", ".join(HitKind))
     if not name:
         raise reader.fail("name", "a name")
     ok = reader.flag("ok")

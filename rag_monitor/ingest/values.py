@@ -25,9 +25,20 @@ _REPLACEMENT: Final = "\ufffd"
 
 def clean_text(text: str) -> str:
     """`text` without NUL and lone surrogates (U+FFFD instead): both stores refuse them."""
-    if text.isascii() and "\0" not in text:
-        return text
-    return _UNSTORABLE.sub(_REPLACEMENT, text)
+    return text if is_clean(text) else _UNSTORABLE.sub(_REPLACEMENT, text)
+
+
+def is_clean(text: str) -> bool:
+    """Whether `clean_text` leaves it alone."""
+    if "\0" in text:
+        return False
+    if text.isascii():
+        return True
+    try:  # encoding looks for lone surrogates many times faster than the expression does
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def clean_name(text: str, limit: int = 200) -> str:

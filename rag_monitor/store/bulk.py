@@ -19,11 +19,22 @@ from itertools import chain
 from typing import Any, Final
 
 import orjson
-from sqlalchemy import CTE, Column, Connection, Dialect, Float, Table, func, select
+from sqlalchemy import (
+    CTE,
+    Boolean,
+    Column,
+    Connection,
+    Date,
+    Dialect,
+    Float,
+    Table,
+    func,
+    select,
+)
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import ARRAY
 
-from rag_monitor.store.types import Bulk
+from rag_monitor.store.types import Bulk, Moment
 
 _LARGEST_PACK: Final = 128
 """Rows; times a few dozen columns below the 32,766 parameters SQLite takes."""
@@ -31,6 +42,8 @@ LOOKUP: Final = 500
 """Keys per SELECT."""
 Key = tuple[str, str]
 """Project and trace id."""
+Columns = Mapping[str, Sequence[Any]]
+"""Rows of a table by column: all of them equally long, the same place in each is one row."""
 
 
 def chunks(keys: Iterable[Key], size: int = LOOKUP) -> Iterable[tuple[str, list[str]]]:
@@ -47,7 +60,13 @@ def chunks(keys: Iterable[Key], size: int = LOOKUP) -> Iterable[tuple[str, list[
 def insert(connection: Connection, table: Table, rows: Sequence[dict[str, Any]]) -> None:
     """Insert `rows`, which all have the same columns and none of which is there."""
     if rows:
-        _insert(connection, table, rows, "")
+        _insert(connection, table, _columns_of(rows), "")
+
+
+def insert_columns(connection: Connection, table: Table, columns: Columns) -> None:
+    """Insert rows none of which is there, given column by column."""
+    if any(columns.values()):
+        _insert(connection, table, columns, "")
 
 
 def insert_new(
@@ -60,7 +79,8 @@ def insert_new(
     if not rows:
         return []
     names = ", ".join(column.name for column in returning)
-    inserted = _insert(connection, table, rows, f"ON CONFLICT DO NOTHING RETURNING {names}")
+    ending = f"ON CONFLICT DO NOTHING RETURNING {names}"
+    inserted = _insert(connection, table, _columns_of(rows), ending)
     return list(zip(*_loaded(returning, connection.dialect, inserted), strict=True))
 
 
@@ -92,7 +112,11 @@ def upsert(
     )
     if newer is not None:
         ending += f" WHERE {table.name}.{newer} < excluded.{newer}"
-    _insert(connection, table, rows, ending)
+    _insert(connection, table, _columns_of(rows), ending)
+
+
+def _columns_of(rows: Sequence[dict[str, Any]]) -> Columns:
+    return {name: [row[name] for row in rows] for name in rows[0]}
 
 
 def rows_of(
@@ -166,15 +190,15 @@ def _list(values: Sequence[Any], dialect: Dialect) -> Any:
 
 
 def _insert(
-    connection: Connection, table: Table, rows: Sequence[dict[str, Any]], ending: str
+    connection: Connection, table: Table, columns: Columns, ending: str
 ) -> list[Sequence[Any]]:
     """Run the INSERT with its `ending`; gives back what that returns, as the driver has it."""
-    names = tuple(rows[0])
+    names = tuple(columns)
     dialect = connection.dialect
-    values = [_bound(table.c[name], dialect, [row[name] for row in rows]) for name in names]
+    values = [_bound(table.c[name], dialect, column) for name, column in columns.items()]
     returned: list[Sequence[Any]] = []
     if dialect.name == "postgresql":
-        arrays = dict(zip(names, values, strict=True))
+        arrays = dict(zip(names, map(list, values), strict=True))  # a tuple would be one value
         result = connection.exec_driver_sql(_from_arrays(table, names, ending), arrays)
         return list(result) if result.returns_rows else returned
     for pack in _packs(list(zip(*values, strict=True))):
@@ -223,7 +247,7 @@ def _from_rows(table: Table, names: tuple[str, ...], ending: str, count: int) ->
     return f"INSERT INTO {table.name} ({', '.join(names)}) VALUES {rows} {ending}"  # noqa: S608
 
 
-def _bound(column: Column[Any], dialect: Dialect, values: list[Any]) -> list[Any]:
+def _bound(column: Column[Any], dialect: Dialect, values: Sequence[Any]) -> Sequence[Any]:
     """The values as the driver takes them."""
     if isinstance(column.type, Bulk):
         return column.type.bound(values, dialect)
@@ -231,31 +255,34 @@ def _bound(column: Column[Any], dialect: Dialect, values: list[Any]) -> list[Any
         return [None if value is None else float(value) for value in values]
     if isinstance(column.type, ARRAY) and dialect.name == "postgresql":
         return [None if value is None else f"{{{','.join(map(str, value))}}}" for value in values]
-    return _converted(column.type.dialect_impl(dialect).bind_processor(dialect), values)
+    return _converted(column, column.type.dialect_impl(dialect).bind_processor(dialect), values)
 
 
 def _loaded(
     columns: Sequence[Column[Any]], dialect: Dialect, rows: Sequence[Sequence[Any]]
-) -> list[list[Any]]:
+) -> list[Sequence[Any]]:
     """The columns of driver rows as Python values."""
     loaded = []
     for position, column in enumerate(columns):
         process = column.type.dialect_impl(dialect).result_processor(dialect, None)
-        loaded.append(_converted(process, [row[position] for row in rows]))
+        loaded.append(_converted(column, process, [row[position] for row in rows]))
     return loaded
 
 
-def _converted(process: Callable[[Any], Any] | None, values: list[Any]) -> list[Any]:
-    """Every value through `process`; runs of the same object, such as a day, only once."""
+_FEW: Final = (Boolean, Date, Moment)
+"""Types whose values come again and again in a column, and are alike where they are equal."""
+
+
+def _converted(
+    column: Column[Any], process: Callable[[Any], Any] | None, values: Sequence[Any]
+) -> Sequence[Any]:
+    """Every value through `process`, those of a day, a flag or a moment once each."""
     if process is None:
         return values
-    converted = []
-    last = result = None
-    for number, value in enumerate(values):
-        if number == 0 or value is not last:
-            last, result = value, process(value)
-        converted.append(result)
-    return converted
+    if not isinstance(column.type, _FEW):
+        return [process(value) for value in values]
+    converted = {value: process(value) for value in set(values)}
+    return [converted[value] for value in values]
 
 
 def skip_scan(column: Any, *conditions: Any) -> CTE:

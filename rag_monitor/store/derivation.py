@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, delete, select, update
@@ -26,7 +26,13 @@ from rag_monitor.store.tables import (
     trace_keys,
     traces,
 )
-from rag_monitor.store.trace_rows import TraceRows, dated, to_rows
+from rag_monitor.store.trace_rows import (
+    HIT_COLUMNS,
+    RETRIEVAL_COLUMNS,
+    TRACE_COLUMNS,
+    TraceRows,
+    to_rows,
+)
 
 
 class _KeyRow(NamedTuple):
@@ -44,59 +50,15 @@ class _KeyRow(NamedTuple):
 _KEY_COLUMNS: Final = tuple(trace_keys.c[name] for name in _KeyRow._fields)
 
 
-@dataclass(slots=True)
-class _Changes:
-    """Rows of all traces that changed, gathered so that each table is written once."""
+class _Change(NamedTuple):
+    """One new or changed trace."""
 
-    traces: list[dict[str, Any]] = field(default_factory=list)
-    retrievals: list[dict[str, Any]] = field(default_factory=list)
-    hits: list[dict[str, Any]] = field(default_factory=list)
-    passages: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
-    replaced: list[Key] = field(default_factory=list)
-    tasks: list[dict[str, Any]] = field(default_factory=list)
-    minutes: set[rollup_changes.Minute] = field(default_factory=set)
-    counts: TraceCounts = field(default_factory=TraceCounts)
-
-    def add(self, rows: TraceRows, key: _KeyRow, before: Any, now: datetime) -> None:
-        """One new or changed trace.
-
-        Args:
-            rows: The trace.
-            key: Its row of `trace_keys`.
-            before: Its row of `traces` until now.
-            now: When its evaluation was asked for.
-        """
-        project, trace_id, day = key.project, key.trace_id, key.day
-        revision = 1 if before is None else before.revision + 1
-        extra = {"day": day, "revision": revision, "content_hash": rows.content_hash}
-        self.traces.append(rows.trace | extra)
-        self.retrievals += dated(rows.retrievals, day)
-        self.hits += dated(rows.hits, day)
-        for digest, content in rows.passages.items():
-            passage = self.passages.get((project, digest))
-            if passage is None:
-                row = {"project": project, "sha256": digest, "content": content, "last_day": day}
-                self.passages[project, digest] = row
-            elif passage["last_day"] < day:
-                passage["last_day"] = day
-        if before is not None:
-            self.replaced.append((project, trace_id))
-            self.minutes.add(self.counts.add(key, before._mapping, -1))
-        self.minutes.add(self.counts.add(key, rows.trace, 1))
-        history = is_history(rows.trace["started_at"], key.first_received)
-        self.tasks.append(
-            {
-                "project": project,
-                "trace_id": trace_id,
-                "day": day,
-                "revision": revision,
-                "state": "waiting",
-                "forced": False,
-                "bulk": key.bulk or history,
-                "created_at": now,
-                "not_before": now,
-            }
-        )
+    rows: TraceRows
+    key: _KeyRow
+    received_at: datetime
+    revision: int
+    before: Any
+    """Its row of `traces` until now; None: it is new."""
 
 
 Prepared = tuple[PendingTrace, TraceRows | None]
@@ -108,9 +70,7 @@ def prepare(derived: Sequence[tuple[PendingTrace, Trace | None]]) -> list[Prepar
     return [
         (
             pending,
-            None
-            if trace is None
-            else to_rows(trace, pending.project, pending.trace_id, pending.received_at),
+            None if trace is None else to_rows(trace, pending.project, pending.trace_id),
         )
         for pending, trace in derived
     ]
@@ -129,7 +89,7 @@ def save(
     moment = now()
     keys = _lock(connection, [(pending.project, pending.trace_id) for pending, _ in prepared])
     before = _existing(connection, {k: row for k, row in keys.items() if row.derived_version})
-    changes = _Changes()
+    changes: list[_Change] = []
     for pending, rows in prepared:
         key = (pending.project, pending.trace_id)
         row = keys.get(key)
@@ -139,10 +99,11 @@ def save(
             continue
         old = before.get(key)
         if old is None or old.content_hash != rows.content_hash:
-            changes.add(rows, row, old, moment)
+            revision = 1 if old is None else old.revision + 1
+            changes.append(_Change(rows, row, pending.received_at, revision, old))
     _write(connection, changes, moment)
     _mark_derived(connection, [pending for pending, _ in prepared], keys)
-    return len(changes.traces)
+    return len(changes)
 
 
 def _lock(connection: Connection, keys: Sequence[Key]) -> dict[Key, _KeyRow]:
@@ -176,19 +137,92 @@ def _existing(connection: Connection, keys: dict[Key, _KeyRow]) -> dict[Key, Any
     return existing
 
 
-def _write(connection: Connection, changes: _Changes, now: datetime) -> None:
-    if not changes.traces:
+def _write(connection: Connection, changes: Sequence[_Change], now: datetime) -> None:
+    """Write each table once, column by column: a call per value costs more than the value."""
+    if not changes:
         return
-    _forget_older(connection, changes.replaced)
-    question_index.place(connection, changes.traces)
-    bulk.insert(connection, traces, changes.traces)
-    bulk.insert(connection, retrievals, changes.retrievals)
-    bulk.insert(connection, hits, changes.hits)
-    texts = [changes.passages[key] for key in sorted(changes.passages)]
-    bulk.upsert(connection, passages, texts, ["last_day"], newer="last_day")
-    bulk.insert(connection, evaluation_tasks, changes.tasks)
-    rollup_changes.mark_changed(connection, changes.minutes, now)
-    changes.counts.save(connection, now)
+    replaced = [(c.key.project, c.key.trace_id) for c in changes if c.before is not None]
+    _forget_older(connection, replaced)
+    key: dict[str, Sequence[Any]] = {
+        "project": [change.key.project for change in changes],
+        "trace_id": [change.key.trace_id for change in changes],
+        "day": [change.key.day for change in changes],
+        "revision": [change.revision for change in changes],
+    }
+    told: dict[str, Sequence[Any]] = {
+        "content_hash": [change.rows.content_hash for change in changes],
+        "received_at": [change.received_at for change in changes],
+        "passages": [sorted(change.rows.passages) for change in changes],
+        "search": question_index.place(connection, [change.rows.search for change in changes]),
+    }
+    of_traces = _columns(TRACE_COLUMNS, [change.rows.trace for change in changes])
+    bulk.insert_columns(connection, traces, {**key, **told, **of_traces})
+    for table, names, rows_of in (
+        (retrievals, RETRIEVAL_COLUMNS, attrgetter("rows.retrievals")),
+        (hits, HIT_COLUMNS, attrgetter("rows.hits")),
+    ):
+        columns = _columns(names, [row for change in changes for row in rows_of(change)])
+        days = [change.key.day for change in changes for _ in rows_of(change)]
+        bulk.insert_columns(connection, table, {**columns, "day": days})
+    _write_passages(connection, changes)
+    _ask_for_evaluation(connection, changes, key, now)
+    _count(connection, changes, now)
+
+
+def _columns(names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> dict[str, Sequence[Any]]:
+    return dict(zip(names, zip(*rows, strict=True), strict=True)) if rows else {}
+
+
+def _write_passages(connection: Connection, changes: Iterable[_Change]) -> None:
+    """Each passage once, with the newest day of a trace that names it."""
+    texts: dict[tuple[str, str], dict[str, Any]] = {}
+    for rows, key, *_ in changes:
+        for digest, content in rows.passages.items():
+            row = texts.get((key.project, digest))
+            if row is None:
+                texts[key.project, digest] = {
+                    "project": key.project,
+                    "sha256": digest,
+                    "content": content,
+                    "last_day": key.day,
+                }
+            elif row["last_day"] < key.day:
+                row["last_day"] = key.day
+    ordered = [texts[name] for name in sorted(texts)]  # one order: no deadlocks
+    bulk.upsert(connection, passages, ordered, ["last_day"], newer="last_day")
+
+
+def _ask_for_evaluation(
+    connection: Connection, changes: Sequence[_Change], key: bulk.Columns, now: datetime
+) -> None:
+    """A task for each revision.
+
+    Args:
+        connection: A writing one.
+        changes: The traces.
+        key: Their keys, days and revisions.
+        now: When it is asked for.
+    """
+    count = len(changes)
+    waiting: dict[str, Sequence[Any]] = {
+        "state": ["waiting"] * count,
+        "forced": [False] * count,
+        "bulk": [
+            row.bulk or is_history(rows.started_at, row.first_received) for rows, row, *_ in changes
+        ],
+        "created_at": [now] * count,
+        "not_before": [now] * count,
+    }
+    bulk.insert_columns(connection, evaluation_tasks, {**key, **waiting})
+
+
+def _count(connection: Connection, changes: Sequence[_Change], now: datetime) -> None:
+    """Have the minutes of these traces added up, and count them until then."""
+    counts = TraceCounts()
+    minutes = {counts.add(change.key, change.rows, 1) for change in changes}
+    minutes |= {counts.add(c.key, c.before, -1) for c in changes if c.before is not None}
+    rollup_changes.mark_changed(connection, minutes, now)
+    counts.save(connection, now)
 
 
 def _forget_older(connection: Connection, replaced: Sequence[Key]) -> None:

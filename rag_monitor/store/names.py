@@ -75,11 +75,15 @@ class Names:
             StoreUnavailable: The database does not answer; nothing was decided.
         """
         rewritten = [(pending, self._rewritten(trace)) for pending, trace in derived]
+        found = Counter(
+            (pending.project, kind, name)
+            for pending, trace in rewritten
+            if trace is not None
+            for kind, name in names_of(trace)
+        )
         seen: dict[_Place, Counter[str]] = defaultdict(Counter)
-        for pending, trace in rewritten:
-            if trace is not None:
-                for kind, name in names_of(trace):
-                    seen[pending.project, kind][storable_name(name)] += 1
+        for (project, kind, name), count in found.items():
+            seen[project, kind][storable_name(name)] += count
         for place, counted in seen.items():
             self._take_in(place, [name for name, _ in counted.most_common()])
         if all(self._has_room(place, name) for place, counted in seen.items() for name in counted):
@@ -107,6 +111,8 @@ class Names:
         if trace is None:
             return None
         rewrite = self._naming.rewrite_app
+        if trace.expected is None and rewrite(trace.app) == trace.app:  # as nearly all are
+            return trace
         return renamed(trace, lambda kind, name: rewrite(name) if kind is NameKind.APP else name)
 
     def _folded(self, project: str, trace: Trace) -> Trace:

@@ -57,7 +57,7 @@ def pairs(question: str | None) -> list[int]:
     folded = _folded(question or "")
     if len(folded) > MAX_INDEXED:
         return [LONG]
-    return sorted(set(map(_number, map(add, folded, folded[1:]))))
+    return sorted(set(map(_number, set(map(add, folded, folded[1:])))))
 
 
 def query_pairs(text: str) -> list[int]:
@@ -109,12 +109,15 @@ def plainly(
     return list(conditions) if postgresql else [condition.is_(True) for condition in conditions]
 
 
-def place(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
-    """Put the `search` of rows of `traces`, their pairs, where the database looks for it."""
+def place(connection: Connection, pairs_of: Sequence[list[int]]) -> Sequence[Any]:
+    """Put the pairs of questions where the database looks for them.
+
+    Returns:
+        For each question the `search` of its trace.
+    """
     if connection.dialect.name == "postgresql":
-        return
-    for row, placed in zip(rows, _place_all(connection, rows), strict=True):
-        row["search"] = placed
+        return pairs_of
+    return _place_all(connection, pairs_of)
 
 
 def index_older(connection: Connection, limit: int) -> int:
@@ -131,35 +134,33 @@ def index_older(connection: Connection, limit: int) -> int:
     ]
     if not rows:
         return 0
-    for row in rows:
-        row["search"] = pairs(row["question"])
-    place(connection, rows)
+    placed = place(connection, [pairs(row["question"]) for row in rows])
     connection.execute(
         update(traces)
         .where(*(part == bindparam(f"key_{part.name}") for part in key))
         .values(search=bindparam("place")),
         [
-            {**{f"key_{part.name}": row[part.name] for part in key}, "place": row["search"]}
-            for row in rows
+            {**{f"key_{part.name}": row[part.name] for part in key}, "place": where}
+            for row, where in zip(rows, placed, strict=True)
         ],
     )
     return len(rows)
 
 
-def _place_all(connection: Connection, rows: Sequence[dict[str, Any]]) -> list[int]:
+def _place_all(connection: Connection, pairs_of: Sequence[list[int]]) -> list[int]:
     newest = connection.execute(
         text("SELECT rowid FROM trace_search ORDER BY rowid DESC LIMIT 1")
     ).scalar()
     last = newest or 0
     places = []
     entries = []
-    for row in rows:
-        if not row["search"]:
+    for numbers in pairs_of:
+        if not numbers:
             places.append(_NOTHING)
             continue
         last += 1
         places.append(last)
-        entries.append((last, " ".join(map(_token, row["search"]))))
+        entries.append((last, " ".join(map(_token, numbers))))
     if entries:  # past the compiler of SQLAlchemy, as all that is written in bulk
         connection.exec_driver_sql("INSERT INTO trace_search (rowid, pairs) VALUES (?, ?)", entries)
     return places

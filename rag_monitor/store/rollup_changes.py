@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import secrets
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import date, datetime
 from typing import Any, Final
 
@@ -53,18 +53,18 @@ class TraceCounts:
         self._counts: Counter[tuple[Minute, str, str, date]] = Counter()
         self._late: Counter[tuple[Minute, str, str, date]] = Counter()
 
-    def add(self, key: Any, trace: Mapping[Any, Any], count: int) -> Minute:
+    def add(self, key: Any, trace: Any, count: int) -> Minute:
         """Count a trace, or with -1 no longer; returns its minute.
 
         Args:
             key: Its row of `trace_keys`.
-            trace: Its columns in `traces`.
+            trace: Its app, release, status and time, by these names of `traces`.
             count: 1 or -1.
         """
-        started: datetime = trace["started_at"]
-        minute = (key.project, storable_name(trace["app"]), minute_of(started))
-        release = storable_name(trace["release"] or "")
-        place = (minute, release, trace["status"], key.day)
+        started: datetime = trace.started_at
+        minute = (key.project, storable_name(trace.app), minute_of(started))
+        release = storable_name(trace.release or "")
+        place = (minute, release, trace.status, key.day)
         self._counts[place] += count
         if is_history(started, key.first_received):
             self._late[place] += count

@@ -71,6 +71,7 @@ _CLAIMED: Final = tuple(
     trace_keys.c[name] for name in ("project", "trace_id", "day", "first_received", "version")
 )
 _EVIDENCE: Final = (spans.c.trace_id, spans.c.format, spans.c.payload)
+_FORMATS: Final = {kind.value: kind for kind in BlobFormat}
 _WITH_ROOTS: Final = 50
 """Traces whose evidence is held in memory at once when roots are looked for."""
 
@@ -198,7 +199,7 @@ def _readable(trace_id: str, stored: Iterable[_Stored]) -> tuple[tuple[BlobForma
     readable = []
     for kind, payload in stored:
         try:
-            readable.append((BlobFormat(kind), decompress(payload)))
+            readable.append((_FORMATS[kind], decompress(payload)))
         except MalformedPayload as error:
             _LOG.error("trace %s: %s", trace_id, error)
             telemetry.dropped("derive", "damaged")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import date, datetime
+from datetime import datetime
 from operator import attrgetter
 from typing import Any, Final
 
@@ -51,66 +51,124 @@ _timings_of: Final = attrgetter(*_TIMINGS)
 _LARGEST: Final = 2**63 - 1
 
 
+TRACE_COLUMNS: Final = (
+    *_PLAIN,
+    *_TIMINGS,
+    "status",
+    "input_tokens",
+    "output_tokens",
+    "tags",
+    "expected",
+    "contexts",
+    "attributes",
+)
+"""Of `traces`: what is told of a trace by itself."""
+RETRIEVAL_COLUMNS: Final = (
+    "project",
+    "trace_id",
+    "position",
+    "query",
+    "knowledge_base",
+    "latency_ms",
+    "reranked",
+    "error",
+    "documents",
+)
+"""Of `retrievals`, but for the day."""
+HIT_COLUMNS: Final = (
+    "project",
+    "trace_id",
+    "position",
+    "kind",
+    "name",
+    "ok",
+    "items",
+    "latency_ms",
+)
+"""Of `hits`, but for the day."""
+
+
 @dataclass(frozen=True, slots=True)
 class TraceRows:
-    """One trace, cut into the rows of its tables. `day` and `revision` are filled in on saving.
+    """One trace, cut into the rows of its tables. `day` and `revision` are filled in on saving."""
 
-    `search` of the trace holds the pairs of its question, see `store.question_index`.
-    """
-
-    trace: dict[str, Any]
-    retrievals: list[dict[str, Any]]
-    hits: list[dict[str, Any]]
+    trace: tuple[Any, ...]
+    """`TRACE_COLUMNS`."""
+    retrievals: list[tuple[Any, ...]]
+    """`RETRIEVAL_COLUMNS` of each."""
+    hits: list[tuple[Any, ...]]
+    """`HIT_COLUMNS` of each."""
     passages: dict[str, str]
     """Content by SHA-256."""
+    search: list[int]
+    """The pairs of its question, see `store.question_index`."""
     content_hash: str
     """Same hash, same trace: no new revision."""
+    app: str
+    release: str | None
+    status: str
+    started_at: datetime
 
 
-def to_rows(trace: Trace, project: str, trace_id: str, received_at: datetime) -> TraceRows:
+def to_rows(trace: Trace, project: str, trace_id: str) -> TraceRows:
     """Cut a trace into rows. The key is the evidence's, whatever the trace says of itself."""
     dumped = _Documents()
-    key = {"project": project, "trace_id": trace_id}
-    row: dict[str, Any] = dict(zip(_PLAIN, _plain_of(trace), strict=True))
-    row.update(zip(_TIMINGS, _timings_of(trace.timings), strict=True))
-    row.update(
-        status=trace.status.value,
-        input_tokens=_count(trace.usage.input_tokens),
-        output_tokens=_count(trace.usage.output_tokens),
-        tags=list(trace.tags),
-        expected=None if trace.expected is None else _dump_expected(trace.expected),
-        contexts=None if trace.contexts is None else dumped.all(trace.contexts),
-        attributes=dict(trace.attributes),
+    status = trace.status.value
+    row = (
+        *_plain_of(trace),
+        *_timings_of(trace.timings),
+        status,
+        _count(trace.usage.input_tokens),
+        _count(trace.usage.output_tokens),
+        list(trace.tags),
+        None if trace.expected is None else _dump_expected(trace.expected),
+        None if trace.contexts is None else dumped.all(trace.contexts),
+        dict(trace.attributes),
     )
     retrievals = [
-        {
-            **key,
-            "position": position,
-            "query": retrieval.query,
-            "knowledge_base": retrieval.knowledge_base,
-            "latency_ms": retrieval.latency_ms,
-            "reranked": retrieval.reranked,
-            "error": retrieval.error,
-            "documents": dumped.all(retrieval.documents),
-        }
+        (
+            project,
+            trace_id,
+            position,
+            retrieval.query,
+            retrieval.knowledge_base,
+            retrieval.latency_ms,
+            retrieval.reranked,
+            retrieval.error,
+            dumped.all(retrieval.documents),
+        )
         for position, retrieval in enumerate(trace.retrievals)
     ]
     hits = [
-        {
-            **key,
-            "position": position,
-            "kind": hit.kind.value,
-            "name": hit.name,
-            "ok": hit.ok,
-            "items": _count(hit.items),
-            "latency_ms": hit.latency_ms,
-        }
+        (
+            project,
+            trace_id,
+            position,
+            hit.kind.value,
+            hit.name,
+            hit.ok,
+            _count(hit.items),
+            hit.latency_ms,
+        )
         for position, hit in enumerate(trace.hits)
     ]
-    content = dump_captured([row, retrievals, hits])
-    row |= key | {"received_at": received_at, "passages": sorted(dumped.passages)}
-    row["search"] = pairs(trace.question)
-    return TraceRows(row, retrievals, hits, dumped.passages, hashlib.sha256(content).hexdigest())
+    content = [
+        dict(zip(TRACE_COLUMNS, row, strict=True)),
+        [dict(zip(RETRIEVAL_COLUMNS, values, strict=True)) for values in retrievals],
+        [dict(zip(HIT_COLUMNS, values, strict=True)) for values in hits],
+    ]
+    return TraceRows(
+        trace=row,
+        retrievals=retrievals,
+        hits=hits,
+        passages=dumped.passages,
+        search=pairs(trace.question),
+        content_hash=hashlib.sha256(dump_captured(content)).hexdigest(),
+        app=trace.app,
+        release=trace.release,
+        status=status,
+        started_at=trace.started_at,
+    )
 
 
 def from_rows(
@@ -166,11 +224,6 @@ def load_hit(row: Any) -> Hit:
 def minute_of(moment: datetime) -> datetime:
     """The start of its minute."""
     return moment.replace(second=0, microsecond=0)
-
-
-def dated(rows: Iterable[dict[str, Any]], day: date) -> list[dict[str, Any]]:
-    """The rows with the day of their trace."""
-    return [{**row, "day": day} for row in rows]
 
 
 def _count(value: int | None) -> int | None:

@@ -43,9 +43,19 @@ _UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")
 
 def storable(text: str) -> str:
     """`text` with NUL and lone surrogates replaced by U+FFFD."""
-    if text.isascii() and "\0" not in text:
-        return text
-    return _UNSTORABLE.sub("\ufffd", text)
+    return text if _is_storable(text) else _UNSTORABLE.sub("\ufffd", text)
+
+
+def _is_storable(text: str) -> bool:
+    if "\0" in text:
+        return False
+    if text.isascii():
+        return True
+    try:  # encoding looks for lone surrogates many times faster than the expression does
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def storable_name(text: str) -> str:
@@ -73,12 +83,11 @@ class SafeText(TypeDecorator[str], Bulk):
     cache_ok = True
 
     def bound(self, values: Sequence[str | None], dialect: Dialect) -> list[str | None]:
-        """All of them."""
+        """All of them; mostly one look at the whole column says that none is to be mended."""
         del dialect
-        return [
-            value if value is None or (value.isascii() and "\0" not in value) else storable(value)
-            for value in values
-        ]
+        if _is_storable("".join(filter(None, values))):
+            return list(values)
+        return [None if value is None else storable(value) for value in values]
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
         """Mend what no database stores."""
@@ -93,8 +102,11 @@ class Name(TypeDecorator[str], Bulk):
     cache_ok = True
 
     def bound(self, values: Sequence[str | None], dialect: Dialect) -> list[str | None]:
-        """All of them; most columns hold the same few names again and again."""
+        """All of them; most columns hold short names, or the same few again and again."""
         del dialect
+        there = list(filter(None, values))
+        if max(map(len, there), default=0) <= NAME_LENGTH and _is_storable("".join(there)):
+            return list(values)
         stored = {value: None if value is None else storable_name(value) for value in set(values)}
         return [stored[value] for value in values]
 
@@ -104,7 +116,7 @@ class Name(TypeDecorator[str], Bulk):
         return None if value is None else storable_name(value)
 
 
-class Moment(TypeDecorator[datetime]):
+class Moment(TypeDecorator[datetime], Bulk):
     """An aware UTC datetime: `timestamptz` on PostgreSQL, microseconds since 1970 on SQLite."""
 
     impl = BigInteger
@@ -115,6 +127,11 @@ class Moment(TypeDecorator[datetime]):
         if dialect.name == "postgresql":
             return dialect.type_descriptor(TIMESTAMP(timezone=True))
         return dialect.type_descriptor(BigInteger())
+
+    def bound(self, values: Sequence[datetime | None], dialect: Dialect) -> list[Any]:
+        """All of them; many traces come in at the same moment."""
+        stored = {value: self.process_bind_param(value, dialect) for value in set(values)}
+        return [stored[value] for value in values]
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> Any:
         """Refuse naive times."""

@@ -326,3 +326,29 @@ def test_a_misspelled_kind_among_the_expected_hits_is_an_unknown_field() -> None
     expected = decode_trace(row).expected
     assert expected is not None
     assert expected.workflow == ("b",)
+
+
+_odd_texts = st.none() | st.text(max_size=6) | st.sampled_from(["\0", "\ud800", 7, 1.5, True, [1]])
+_documents = st.fixed_dictionaries(
+    {},
+    optional={
+        "id": _odd_texts,
+        "content": _odd_texts,
+        "score": st.none() | st.floats() | st.integers() | st.just("high"),
+        "knowledge_base": _odd_texts,
+    },
+)
+
+
+@given(_documents, st.none() | st.text(max_size=4))
+def test_a_passage_is_read_alike_whether_or_not_it_has_rare_fields(
+    document: dict[str, Any], knowledge_base: str | None
+) -> None:
+    def read(item: dict[str, Any]) -> tuple[RetrievedDocument, ...] | str | None:
+        try:
+            row = {"question": "?", "contexts": [item], "knowledge_base": knowledge_base}
+            return decode_trace(row, trace_id="7" * 32, received_at=EPOCH).contexts
+        except MalformedPayload as error:
+            return str(error)
+
+    assert read(document) == read(document | {"metadata": {}, "rank": 1})

@@ -8,10 +8,11 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlalchemy import Dialect
 from sqlalchemy.dialects import postgresql, sqlite
 
 from rag_monitor.store.page_cursor import decode_cursor, encode_cursor
-from rag_monitor.store.types import Moment, dump_json, storable, storable_name
+from rag_monitor.store.types import Moment, Name, SafeText, dump_json, storable, storable_name
 
 SQLITE, POSTGRESQL = sqlite.dialect(), postgresql.dialect()
 
@@ -42,6 +43,25 @@ def test_moments_keep_their_microseconds_on_sqlite(naive: datetime) -> None:
 
     assert kind.process_result_value(stored, SQLITE) == moment
     assert kind.process_bind_param(moment, POSTGRESQL).tzinfo is UTC
+
+
+@given(st.lists(st.none() | st.text() | st.text("a\0", min_size=195, max_size=205)))
+@pytest.mark.parametrize("kind", [SafeText(), Name()])
+def test_a_column_of_text_is_mended_as_each_of_its_values(
+    kind: SafeText | Name, values: list[str | None]
+) -> None:
+    each = [kind.process_bind_param(value, SQLITE) for value in values]
+
+    assert kind.bound(values, SQLITE) == each
+
+
+@pytest.mark.parametrize("dialect", [SQLITE, POSTGRESQL])
+def test_a_column_of_moments_is_stored_as_each_of_them(dialect: Dialect) -> None:
+    east = timezone(timedelta(hours=8))
+    values = [None, datetime(2026, 1, 1, 8, tzinfo=east), datetime(2026, 1, 1, tzinfo=UTC), None]
+    each = [Moment().process_bind_param(value, dialect) for value in values]
+
+    assert Moment().bound(values, dialect) == each
 
 
 def test_a_naive_moment_is_refused() -> None:
