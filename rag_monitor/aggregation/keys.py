@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from functools import lru_cache
 from typing import Final
 
@@ -54,6 +55,16 @@ def pair(quantity: str, proxy: str) -> str:
 def label(quantity: str, proxy: str = "") -> str:
     """Moment over the traces that were drawn for people and labelled; see `LabelSums`."""
     return f"h.{quantity}:{proxy}" if proxy else f"h.{quantity}"
+
+
+@lru_cache(maxsize=16_384)
+def cluster(quantity: str, bucket: int, proxy: str = "") -> str:
+    """Moment of the traces whose clusters fall in one bucket; see `aggregation.clusters`.
+
+    Identities are long and buckets are many, so that a proxy goes by a digest.
+    """
+    tag = hashlib.blake2s(proxy.encode("utf-8", "surrogatepass"), digest_size=3).hexdigest()
+    return f"c.{quantity}{bucket}:{tag}" if proxy else f"c.{quantity}{bucket}"
 
 
 def latency_bucket(index: int) -> str:

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from rag_monitor.aggregation.combine import BadCount, Outcomes
-from rag_monitor.aggregation.estimates import steps
 from rag_monitor.aggregation.latencies import LatencySummary
+from rag_monitor.aggregation.steps import steps
 from rag_monitor.domain.alert import (
     Alert,
     AlertRule,
