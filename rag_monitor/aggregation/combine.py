@@ -325,6 +325,13 @@ class BadCount:
     classes: Mapping[float, tuple[int, int]] = field(default_factory=dict)
     """Sampling probability to (judged, bad): what weighted detectors need."""
 
+    def worth(self, confidence: float) -> tuple[float, float]:
+        """Bad and judged traces, as so many independent ones, for a bound at a two-sided level."""
+        if not self.effective_judged:
+            return 0.0, 0.0
+        judged = self.design.at_level(self.effective_judged, confidence)
+        return min(1.0, self.effective_bad / self.effective_judged) * judged, judged
+
 
 def bad_count(totals: Totals, judge: str = "", design: DesignEffect = INDEPENDENT) -> BadCount:
     """Judged and bad traces of one judge, by sampling probability.

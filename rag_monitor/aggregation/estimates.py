@@ -64,7 +64,7 @@ class EstimateOptions:
     confidence: float = 0.95
     release_lookback: timedelta = timedelta(days=7)
     """How far back the release before the present one is looked for."""
-    dependence: timedelta = timedelta(hours=12)
+    dependence: timedelta = timedelta(hours=24)
     """Stretch, up to the end of a window, that tells how much alike traces of a session are; of a
     longer window the window itself does."""
 

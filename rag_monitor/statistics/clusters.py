@@ -121,7 +121,8 @@ class Sizes:
         """Clusters that weigh as much as these, or buckets, less one; at least 1."""
         square = self.pairs + self.squares * self.share
         clusters = math.fsum(self.buckets) ** 2 / square if square > 0.0 else 0.0
-        return max(1, int(min(clusters, BUCKETS)) - 1)
+        occupied = sum(size > 0.0 for size in self.buckets)
+        return max(1, int(min(clusters, occupied)) - 1)
 
     def pairs_against(self, other: Sizes) -> float:
         """Pairs per trace here over those of `other`."""
@@ -147,7 +148,10 @@ def design_effect(
     """
     if not over.share or (window is not None and not window.share):
         return INDEPENDENT
-    clustered = between_buckets(influence)
+    # As many as tell something; of few clusters most buckets are empty (CR1; Cameron and Miller,
+    # Journal of Human Resources 50, 2015).
+    told = over.degrees + 1
+    clustered = between_buckets(influence) * (1.0 - 1.0 / BUCKETS) * told / (told - 1.0)
     excess = over.pairs_per_trace
     part = 1.0
     if variance > 0.0:
