@@ -1,7 +1,7 @@
 """Coverage where the answers of a session stand or fall together.
 
-A part of `benchmarks/statistics.py`. Sessions of one to nine traces, or one to forty, share a chance
-of a bad answer (beta, with the intraclass correlation given). Windows are cut out of a stream, so
+A part of `benchmarks/statistics.py`. Sessions of one to nine traces, or one to forty, share one
+chance of a bad answer (beta, with the intraclass correlation given). Windows are cut out of a stream, so
 that sessions cross their ends; a day, of which the window is the last hour, tells how alike
 traces of a session are, as in the product (`aggregation.dependence`). Held against the intervals:
 the long-run mean, the difference 0 of two releases, and the width without sessions.
@@ -26,7 +26,8 @@ from rag_monitor.aggregation import keys
 from rag_monitor.aggregation.combine import Choice, combine
 from rag_monitor.aggregation.dependence import design_of
 from rag_monitor.aggregation.totals import Totals
-from rag_monitor.statistics.clusters import BUCKETS, INDEPENDENT, DesignEffect
+from rag_monitor.domain.rollup import CLUSTER_BUCKETS
+from rag_monitor.statistics.clusters import INDEPENDENT, DesignEffect
 from rag_monitor.statistics.comparison import mover_difference
 from rag_monitor.statistics.difference import RatioSums
 from rag_monitor.statistics.wilson import Interval
@@ -185,7 +186,7 @@ def _stream(
         unsure = np.sqrt(doubt * (1.0 - doubt))
         chance = np.minimum(1.0, 0.4 * share + 0.6 * share / unsure.mean() * unsure)
         ratio = np.where(rng.random(traces) < chance, 1.0 / chance, 0.0)
-    bucket = rng.integers(0, BUCKETS, sessions)[session]
+    bucket = rng.integers(0, CLUSTER_BUCKETS, sessions)[session]
     return _Stream(session, bucket, good, 1.0 - doubt, ratio)
 
 
@@ -234,8 +235,8 @@ def _choice(stream: _Stream) -> Choice:
 def _add_buckets(
     totals: Totals, quantity: str, bucket: NDArray[Any], values: _Floats, proxy: str = ""
 ) -> None:
-    for place, value in enumerate(np.bincount(bucket, values, BUCKETS).tolist()):
-        totals.moments[keys.cluster(quantity, place, proxy)] = value
+    sums = np.bincount(bucket, values, CLUSTER_BUCKETS).tolist()
+    totals.clusters[keys.cluster(quantity, proxy)] = sums
 
 
 def _tuned(before: _Stream) -> float:

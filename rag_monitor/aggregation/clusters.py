@@ -10,11 +10,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Final
 
 from rag_monitor.aggregation import keys
 from rag_monitor.aggregation.totals import Totals
+from rag_monitor.domain.rollup import CLUSTER_BUCKETS
 from rag_monitor.domain.trace import Trace
-from rag_monitor.statistics.clusters import BUCKETS, INDEPENDENT, DesignEffect, Sizes, design_effect
+from rag_monitor.statistics.clusters import INDEPENDENT, DesignEffect, Sizes, design_effect
 from rag_monitor.statistics.difference import LabelSums, RatioSums
 from rag_monitor.statistics.moments import MeanEstimate, mean_from_sums
 
@@ -34,18 +36,15 @@ def bucket_of(trace: Trace) -> int:
 @lru_cache(maxsize=4096)
 def _bucket(name: str) -> int:
     digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "big") % BUCKETS
+    return int.from_bytes(digest, "big") % CLUSTER_BUCKETS
 
 
-def per_bucket(totals: Totals, quantity: str, proxy: str = "") -> list[float]:
-    """The sums of one quantity, by bucket."""
-    get = totals.moments.get
-    return [get(key, 0.0) for key in _keys(quantity, proxy)]
+_NONE: Final = (0.0,) * CLUSTER_BUCKETS
 
 
-@lru_cache(maxsize=256)
-def _keys(quantity: str, proxy: str) -> tuple[str, ...]:
-    return tuple(keys.cluster(quantity, bucket, proxy) for bucket in range(BUCKETS))
+def per_bucket(totals: Totals, quantity: str, proxy: str = "") -> Sequence[float]:
+    """The sums of one quantity, by bucket; 0 where none were kept."""
+    return totals.clusters.get(keys.cluster(quantity, proxy), _NONE)
 
 
 def score_sizes(totals: Totals, proxy_totals: Totals | None = None) -> Sizes:

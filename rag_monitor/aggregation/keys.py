@@ -57,14 +57,16 @@ def label(quantity: str, proxy: str = "") -> str:
     return f"h.{quantity}:{proxy}" if proxy else f"h.{quantity}"
 
 
-@lru_cache(maxsize=16_384)
-def cluster(quantity: str, bucket: int, proxy: str = "") -> str:
-    """Moment of the traces whose clusters fall in one bucket; see `aggregation.clusters`.
+@lru_cache(maxsize=1024)
+def cluster(quantity: str, proxy: str = "") -> str:
+    """Name of sums per bucket of clusters (`Rollup.clusters`); a proxy goes by a digest.
 
-    Identities are long and buckets are many, so that a proxy goes by a digest.
+    `r` and `y`: weights and weighted values; `f` and `o`: the proxy's values, weighted, of drawn
+    traces, and weights of those outside the metric; `h` and `d`: weights of labelled traces, and
+    what people add.
     """
-    tag = hashlib.blake2s(proxy.encode("utf-8", "surrogatepass"), digest_size=3).hexdigest()
-    return f"c.{quantity}{bucket}:{tag}" if proxy else f"c.{quantity}{bucket}"
+    tag = hashlib.blake2s(proxy.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+    return f"{quantity}:{tag}" if proxy else quantity
 
 
 def latency_bucket(index: int) -> str:

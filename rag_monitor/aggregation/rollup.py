@@ -144,9 +144,9 @@ def _add_to_bucket(sums: Totals, bucket: int | None, weight: float, total: float
     if bucket is None:
         return
     if weight:
-        sums.add_moment(keys.cluster("r", bucket), weight)
+        sums.add_to_bucket("r", bucket, weight)
     if total:
-        sums.add_moment(keys.cluster("y", bucket), total)
+        sums.add_to_bucket("y", bucket, total)
 
 
 def _add_latencies(table: dict[_Row, Totals], trace: Trace, bucket: int | None) -> None:
@@ -243,8 +243,8 @@ def _add_label(
     ):
         sums.add_moment(keys.label(name), value)
     if bucket is not None:
-        sums.add_moment(keys.cluster("h", bucket), r)
-        sums.add_moment(keys.cluster("d", bucket), r * d)
+        sums.add_to_bucket("h", bucket, r)
+        sums.add_to_bucket("d", bucket, r * d)
     for proxy, f in _proxy_values(score, scores):
         sums.add_moment(keys.label("f", proxy), (r * r - r) * f)
         sums.add_moment(keys.label("fd", proxy), (r * r - r) * f * d)
@@ -275,7 +275,7 @@ def _add_pairs(
         sums.add_moment(keys.pair("rff", proxy), ratio * f * f)
         sums.add_moment(keys.pair("rrjf", proxy), ratio * corrected * f)
         if bucket is not None:
-            sums.add_moment(keys.cluster("f", bucket, proxy), ratio * f)
+            sums.add_to_bucket(keys.cluster("f", proxy), bucket, ratio * f)
 
 
 def _add_unscored(
@@ -308,8 +308,8 @@ def _add_unscored(
         ):
             sums.add_moment(keys.pair(name, proxy), value)
         if bucket is not None:
-            sums.add_moment(keys.cluster("o", bucket, proxy), r)
-            sums.add_moment(keys.cluster("f", bucket, proxy), r * f)
+            sums.add_to_bucket(keys.cluster("o", proxy), bucket, r)
+            sums.add_to_bucket(keys.cluster("f", proxy), bucket, r * f)
 
 
 def _proxy_values(score: Score, scores: Iterable[Score]) -> Iterator[tuple[str, float]]:

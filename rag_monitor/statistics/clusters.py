@@ -8,6 +8,8 @@ bucket b on the estimate,
 
     V = G/(G-1) [sum u_b^2 - (sum u_b)^2 / G],    design effect = V / (variance if independent).
 
+With G = 64 an interval at correlation 0 is 1 to 2% wider than one that is told so.
+
 Intervals: the effective count is divided by the design effect and multiplied by (z/t)^2 (Korn and
 Graubard, Survey Methodology 24, 1998), t with the degrees of freedom of V. Its size differs from
 window to window with the pairs of traces that share a cluster, which are counted by the same
@@ -25,14 +27,12 @@ from typing import Final
 from rag_monitor.statistics.moments import t_two_sided
 from rag_monitor.statistics.wilson import EffectiveInterval, effective_size, wilson_interval
 
-BUCKETS: Final = 64
-"""G: at correlation 0 an interval is then 1 to 2% wider than one that is told so."""
 _LEAST: Final = 0.5
 """Chance may make buckets more alike than independent traces; not more than this is believed."""
 _MOST_PAIRS: Final = 2.0
 """A window is not believed to have more pairs per trace than so many times those of the stretch."""
-_COUNTED: Final = 2.0 * math.sqrt(2.0 / (BUCKETS - 1))
-"""Pairs, as a share of pairs and traces, that are more than chance: two standard errors."""
+_SURE: Final = 2.0
+"""Standard errors that make pairs more than chance; of pairs and traces it is sqrt(2/(G - 1))."""
 _FREE: Final = 1_000_000
 """As many degrees of freedom as a normal quantile needs, and more."""
 
@@ -126,7 +126,8 @@ class Sizes:
 
     def pairs_against(self, other: Sizes) -> float:
         """Pairs per trace here over those of `other`."""
-        if other.pairs <= _COUNTED * (other.pairs + other.squares * other.share):
+        chance = _SURE * math.sqrt(2.0 / (len(other.buckets) - 1))
+        if other.pairs <= chance * (other.pairs + other.squares * other.share):
             # Clusters of one, as far as can be told: there is nothing to compare with.
             return self.share / other.share if other.share > 0.0 else 0.0
         return min(_MOST_PAIRS, self.pairs_per_trace / other.pairs_per_trace)
@@ -151,7 +152,7 @@ def design_effect(
     # As many as tell something; of few clusters most buckets are empty (CR1; Cameron and Miller,
     # Journal of Human Resources 50, 2015).
     told = over.degrees + 1
-    clustered = between_buckets(influence) * (1.0 - 1.0 / BUCKETS) * told / (told - 1.0)
+    clustered = between_buckets(influence) * (1.0 - 1.0 / len(influence)) * told / (told - 1.0)
     excess = over.pairs_per_trace
     part = 1.0
     if variance > 0.0:

@@ -8,8 +8,8 @@ from statistics import fmean
 
 import pytest
 
+from rag_monitor.domain.rollup import CLUSTER_BUCKETS as BUCKETS
 from rag_monitor.statistics.clusters import (
-    BUCKETS,
     INDEPENDENT,
     DesignEffect,
     Sizes,
