@@ -1,10 +1,10 @@
 """Coverage where the answers of a session stand or fall together.
 
 A part of `benchmarks/statistics.py`. Sessions of one to nine traces, or one to forty, share one
-chance of a bad answer (beta, with the intraclass correlation given). Windows are cut out of a stream, so
-that sessions cross their ends; a day, of which the window is the last hour, tells how alike
-traces of a session are, as in the product (`aggregation.dependence`). Held against the intervals:
-the long-run mean, the difference 0 of two releases, and the width without sessions.
+chance of a bad answer (beta, with the intraclass correlation given). Windows are cut out of a
+stream, so that sessions cross their ends; a day, of which the window is the last hour, tells how
+alike traces of a session are, as in the product (`aggregation.dependence`). Held against the
+intervals: the long-run mean, the difference 0 of two releases, and the width without sessions.
 
 Rivals: independent traces; and cluster-robust variance of the window alone, from its exact sessions
 with Student's t (linearised ratio, effective number of sessions less one), which for a mean is the
@@ -14,8 +14,10 @@ cluster jackknife but for terms of order one over the sessions.
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -29,6 +31,7 @@ from rag_monitor.aggregation.totals import Totals
 from rag_monitor.domain.rollup import CLUSTER_BUCKETS
 from rag_monitor.statistics.clusters import INDEPENDENT, DesignEffect
 from rag_monitor.statistics.comparison import mover_difference
+from rag_monitor.statistics.detectors import Detector
 from rag_monitor.statistics.difference import RatioSums
 from rag_monitor.statistics.wilson import Interval
 
@@ -110,6 +113,32 @@ def session_clusters(size: Size, seed: int) -> Iterator[Row]:
                 runs = size.of(2000 if traces <= 1000 else 1000, 200)
                 found = simulate(seed, traces, share, longest, icc, runs)
                 yield _row(found, traces, share, longest, icc, quick=size.quick)
+
+
+def clustered_false_alarms(size: Size, seed: int) -> Iterator[Row]:
+    """Mean run of the detector at the null boundary: figures, as its premise does not hold."""
+    limit = 1000.0
+    for longest in LONGEST:
+        for icc in (0.0, 0.1, 0.5):
+            rng = random.Random(f"{seed}-clustered-alarms-{longest}-{icc}")
+            runs = [_run(rng, limit, longest, icc) for _ in range(size.of(300, 10))]
+            yield {
+                "given": f"sessions of 1 to {longest}, ICC {icc}, bad rate q, A = {limit:.0f}",
+                "mean_run_to_a_false_alarm": round(fmean(runs), 1),
+            }
+
+
+def _run(rng: random.Random, limit: float, longest: int, icc: float) -> int:
+    detector, bad = Detector(q=0.1), 0.1
+    state = detector.start()
+    while True:
+        if icc > 0.0:
+            rest = (1.0 - icc) / icc
+            bad = rng.betavariate(0.1 * rest, 0.9 * rest)
+        for _ in range(rng.randint(1, longest)):
+            state = detector.observe(state, rng.random() < bad)
+            if detector.value(state) >= limit:
+                return state.ticks
 
 
 def _row(
