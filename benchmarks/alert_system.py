@@ -10,12 +10,17 @@ them (the default rate), rules every 5 minutes. The true share of good answers i
 the objective (0.96 at 0.95). Every application and metric has the fast and the medium burn-rate
 tier (pages) and a change rule that states one false alarm in 30 days.
 
+With `--turns N --correlation R` both parts have traffic of sessions: ten run at a time in every
+application, each of 1 to N traces that share a chance of a bad answer for each metric (beta,
+intraclass correlation R).
+
 Part `change`: share of good answers 0.93, after about 500 judged 0.85 in one metric of one
 application; change rules with mu0 0.90 and A = 10,000 judged. The judge sees every trace
 (`--change-rate 1`), so that 50 are judged between two looks: what lies between the alarm and the
 look that finds it counts as delay. The seeds are none that the detector's weights were chosen on.
 
     python -m benchmarks.alert_system [--days 30] [--runs 50] [--seed 1] [--quick]
+        [--turns 9 --correlation 0.5]
 
 An interrupt (or `--minutes`) ends the quiet part early; the report says how many days it had.
 """
@@ -70,6 +75,8 @@ METRICS = {
 PER_MINUTE = 10
 EVERY_MINUTES = 5
 MINUTE = timedelta(minutes=1)
+_KEPT = 200_000
+"""Chances of sessions, most of which are over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +87,35 @@ class Fall:
     metric: str
     at: datetime
     good: float
+
+
+@dataclass(frozen=True, slots=True)
+class Clusters:
+    """How traces hang together; without turns each stands alone."""
+
+    turns: int = 0
+    correlation: float = 0.0
+
+
+class _Sessions:
+    """The sessions that run in one application."""
+
+    def __init__(self, rng: random.Random, app: str, clusters: Clusters) -> None:
+        self._random, self._app, self._clusters = rng, app, clusters
+        self._left: dict[str, int] = {}
+        self._number = 0
+
+    def next(self) -> str:
+        """The session of the next trace."""
+        while len(self._left) < PER_MINUTE:
+            self._number += 1
+            name = f"{self._app}-{self._number}"
+            self._left[name] = self._random.randint(1, self._clusters.turns)
+        name = self._random.choice(list(self._left))
+        self._left[name] -= 1
+        if not self._left[name]:
+            del self._left[name]
+        return name
 
 
 @dataclass(slots=True)
@@ -103,8 +139,12 @@ class Traffic:
         good: float,
         fall: Fall | None = None,
         apps: Sequence[str] = APPS,
+        clusters: Clusters | None = None,
     ) -> None:
         self._random = random.Random(seed)
+        self._clusters = clusters or Clusters()
+        self._sessions = {app: _Sessions(self._random, app, self._clusters) for app in apps}
+        self._chances: dict[tuple[str, str, float], float] = {}
         self._sampler = Sampler(SamplingOptions(rate=rate, min_per_window=0, salt=f"seed {seed}"))
         self._judge = ScriptedJudge(self._answer)
         self._aspects = aspects_for(tuple(METRICS))
@@ -131,6 +171,8 @@ class Traffic:
                     app=app, started_at=start + minute * MINUTE, timings=Timings(), retrievals=()
                 )
                 for _ in range(PER_MINUTE):
+                    if self._clusters.turns:
+                        trace = replace(trace, session_id=self._sessions[app].next())
                     probability = self._draw(app)
                     if probability is None:
                         found.append(TraceFacts(trace=trace))
@@ -150,7 +192,7 @@ class Traffic:
         requests = [
             replace(
                 build_request(trace, self._aspects),
-                key=f"{trace.app}|{trace.started_at.isoformat()}",
+                key=f"{trace.app}|{trace.started_at.isoformat()}|{trace.session_id or ''}",
             )
             for trace, _ in drawn
         ]
@@ -168,7 +210,7 @@ class Traffic:
         ]
 
     def _answer(self, request: JudgeRequest) -> Judgement:
-        app, _, moment = request.key.partition("|")
+        app, moment, session = request.key.split("|")
         fall = self._fall
         fell = fall is not None and fall.app == app and datetime.fromisoformat(moment) >= fall.at
         self.judged_since_fall += fell
@@ -177,10 +219,22 @@ class Traffic:
             good = self._good
             if fall is not None and fell and metric == fall.metric:
                 good = fall.good
+            if session:
+                good = self._chance(session, metric, good)
             verdicts.append(
                 Verdict(aspect=aspect, probability=float(self._random.random() < good), text="x")
             )
         return Judgement(identity=self._judge.identity, verdicts=tuple(verdicts))
+
+    def _chance(self, session: str, metric: str, good: float) -> float:
+        """Of a good answer, the same for all turns of a session while its application stays."""
+        key = (session, metric, good)
+        if key not in self._chances:
+            if len(self._chances) > _KEPT:
+                self._chances.clear()
+            rest = (1.0 - self._clusters.correlation) / self._clusters.correlation
+            self._chances[key] = self._random.betavariate(good * rest, (1.0 - good) * rest)
+        return self._chances[key]
 
 
 class House:
@@ -289,10 +343,15 @@ def quiet_rules() -> list[AlertRule]:
 
 
 def quiet(
-    days: float, seed: int, minutes: float, progress: Callable[[str], None]
+    days: float,
+    seed: int,
+    minutes: float,
+    clusters: Clusters,
+    rate: float,
+    progress: Callable[[str], None],
 ) -> dict[str, Any]:
     """Nothing happens: how often does each kind of rule page? Ends early after some minutes."""
-    traffic = Traffic(seed, rate=0.05, good=0.96)
+    traffic = Traffic(seed, rate=rate, good=0.96, clusters=clusters)
     pages: Counter[str] = Counter()
     streams = len(APPS) * len(METRICS)
     rounds = round(days * 1440 / EVERY_MINUTES)
@@ -318,6 +377,8 @@ def quiet(
     burn = sum(count for name, count in pages.items() if name.startswith("burns"))
     return {
         "simulated_days": days,
+        "turns_of_a_session": clusters.turns,
+        "intraclass_correlation": clusters.correlation,
         "streams": streams,
         "true_good": 0.96,
         "objective": 0.95,
@@ -337,11 +398,15 @@ def quiet(
     }
 
 
-def change(run: int, seed: int, rate: float, apps: Sequence[str]) -> dict[str, Any]:
+def change(
+    run: int, seed: int, rate: float, apps: Sequence[str], clusters: Clusters
+) -> dict[str, Any]:
     """One stream falls: how many judged traces until its rule fires, and who else fires?"""
     app, metric = apps[run % len(apps)], list(METRICS)[run % len(METRICS)]
     fall = Fall(app, metric, EPOCH + 500 / (PER_MINUTE * rate) * MINUTE, 0.85)
-    traffic = Traffic(seed * 1000 + run, rate=rate, good=0.93, fall=fall, apps=apps)
+    traffic = Traffic(
+        seed * 1000 + run, rate=rate, good=0.93, fall=fall, apps=apps, clusters=clusters
+    )
     rules = [
         AlertRule(
             name=f"{name} change",
@@ -370,13 +435,18 @@ def change(run: int, seed: int, rate: float, apps: Sequence[str]) -> dict[str, A
 
 
 def changes(
-    runs: int, seed: int, rate: float, apps: Sequence[str], progress: Callable[[str], None]
+    runs: int,
+    seed: int,
+    rate: float,
+    apps: Sequence[str],
+    clusters: Clusters,
+    progress: Callable[[str], None],
 ) -> dict[str, Any]:
     """The median delay over runs, and the other streams' pages against the stated rate."""
     began = time.perf_counter()
     found = []
     for run in range(runs):
-        found.append(change(run, seed, rate, apps))
+        found.append(change(run, seed, rate, apps, clusters))
         progress(f"change: run {run + 1} of {runs}, {time.perf_counter() - began:.0f} s")
     delays = [item["delay"] if item["delay"] is not None else float("inf") for item in found]
     others = sum(item["others"] for item in found)
@@ -411,8 +481,14 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--change-rate", type=float, default=1.0, help="judged share in `change`")
     parser.add_argument("--change-apps", type=int, default=20, help="applications in `change`")
+    parser.add_argument("--quiet-rate", type=float, default=0.05, help="judged share in `quiet`")
+    parser.add_argument("--turns", type=int, default=0, help="of the longest session; 0: none")
+    parser.add_argument("--correlation", type=float, default=0.5, help="within a session")
     parser.add_argument("--quick", action="store_true", help="a tenth of a day, two runs")
     given = parser.parse_args()
+    if not 0.0 < given.correlation < 1.0:
+        parser.error("--correlation lies between 0 and 1")
+    clusters = Clusters(given.turns, given.correlation if given.turns else 0.0)
     days, runs = (0.1, 2) if given.quick else (given.days, given.runs)
 
     def progress(line: str) -> None:
@@ -427,10 +503,12 @@ def main() -> None:
         "metrics": len(METRICS),
     }
     if days > 0:
-        report["quiet"] = quiet(days, given.seed, given.minutes, progress)
+        report["quiet"] = quiet(
+            days, given.seed, given.minutes, clusters, given.quiet_rate, progress
+        )
     if runs > 0:
         report["change"] = changes(
-            runs, given.seed, given.change_rate, APPS[: given.change_apps], progress
+            runs, given.seed, given.change_rate, APPS[: given.change_apps], clusters, progress
         )
     report["seconds"] = round(time.perf_counter() - began, 1)
     print(json.dumps(report, indent=2))

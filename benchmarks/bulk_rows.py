@@ -299,6 +299,7 @@ def _times(row: Rollup, copies: int) -> Rollup:
         **sums,
         histogram=tuple(count * copies for count in row.histogram),
         moments={name: value * copies for name, value in row.moments.items()},
+        clusters={name: [value * copies for value in sums] for name, sums in row.clusters.items()},
     )
 
 

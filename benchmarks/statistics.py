@@ -35,7 +35,7 @@ from benchmarks.bars import Row, Size, row
 from benchmarks.complete_windows import complete_windows
 from benchmarks.missing_verdicts import missing_verdicts
 from benchmarks.populations import AUC, CELLS, QUICK_CELLS, SIZE, population, stream
-from benchmarks.session_clusters import session_clusters
+from benchmarks.session_clusters import clustered_false_alarms, session_clusters
 from benchmarks.statistics_reference import (
     binormal_floored_gain,
     difference_mean,
@@ -439,6 +439,7 @@ PARTS: dict[str, Callable[[Size, int], Iterator[Row]]] = {
     "complete_windows": complete_windows,
     "missing_verdicts": missing_verdicts,
     "sessions": session_clusters,
+    "session_alarms": clustered_false_alarms,
     "savings": savings,
     "false_alarms": false_alarms,
     "delays": delays,

@@ -18,14 +18,17 @@ from rag_monitor.aggregation.totals import Totals, sum_of
 from rag_monitor.domain.judgement import is_embedded
 from rag_monitor.domain.rollup import REFUSAL_METRIC
 from rag_monitor.metrics.rag import BAD_BELOW
-from rag_monitor.statistics.difference import LabelSums, RatioSums
+from rag_monitor.statistics.clusters import INDEPENDENT, DesignEffect, clustered_wilson
+from rag_monitor.statistics.difference import DifferenceSums, LabelSums, RatioSums
 from rag_monitor.statistics.moments import MeanEstimate, hajek_from_sums, mean_from_sums
-from rag_monitor.statistics.wilson import effective_wilson
 
 FEW_POSITIVES: Final = 10
 """Below this many judged of either class an interval is flagged `few_positives`."""
 FAILED_SHARE: Final = 0.1
 """Above this share of failed judgements an estimate is flagged `judge_failures`."""
+
+FEW_CLUSTERS: Final = 5
+"""Below this many degrees of freedom (sessions less one) an interval is flagged `few_sessions`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +55,7 @@ class Combined:
     shed: int = 0
     suspect: int = 0
     effective: float = 0.0
+    design: DesignEffect = INDEPENDENT
     labelled: int = 0
     bias: MeanEstimate | None = None
     """The judge's bias against people, where there are enough labels."""
@@ -117,6 +121,73 @@ def _fullest(pool: Mapping[str, Totals]) -> str:
     return max(pool, key=lambda judge: (pool[judge].count, judge))
 
 
+@dataclass(frozen=True, slots=True)
+class Point:
+    """The estimate of the sums of a window, before its interval."""
+
+    mean: MeanEstimate
+    """With the standard error of independent traces."""
+    size: float
+    """What the interval counts as draws: labels where people correct the judge, for then the
+    estimate is only as sure as they are many."""
+    sums: DifferenceSums | RatioSums | None = None
+    """Of the difference estimate, where it is one."""
+    labels: LabelSums | None = None
+    """Of the correction by people, where there is one."""
+
+
+def point_of(choice: Choice, lam: float, min_labelled: int | None = None) -> Point:
+    """The estimate of sums that hold a score.
+
+    Args:
+        choice: From `choose`.
+        lam: Trust in the proxy score, from the window before.
+        min_labelled: With so many labels on traces drawn for people they correct the judge; None:
+            never.
+    """
+    totals, sums = choice.totals, None
+    if choice.proxy is not None and choice.proxy_totals is not None:
+        sums = totals.difference_sums(choice.proxy, choice.proxy_totals)
+        if sums is not None and sums.n < 2:
+            sums = None
+    mean = _mean(totals, sums, lam)
+    labels = totals.label_sums(choice.proxy or "")
+    if min_labelled is None or labels.n < max(2, min_labelled):
+        return Point(mean, float(totals.count), sums)
+    return Point(_corrected(totals.weight, sums, mean, labels, lam), labels.n, sums, labels)
+
+
+def _mean(totals: Totals, sums: DifferenceSums | RatioSums | None, lam: float) -> MeanEstimate:
+    if sums is not None:
+        estimate = sums.estimate(lam)
+        return MeanEstimate(estimate.value, estimate.se)
+    if totals.weight == totals.count:  # every trace had probability 1
+        return mean_from_sums(totals.count, totals.total, totals.squares)
+    return hajek_from_sums(
+        totals.count,
+        totals.weight,
+        totals.weighted_total,
+        totals.weight_squares,
+        totals.moment(keys.W2_TOTAL),
+        totals.moment(keys.W2_SQUARES),
+    )
+
+
+def _corrected(
+    weight: float,
+    sums: DifferenceSums | RatioSums | None,
+    point: MeanEstimate,
+    labels: LabelSums,
+    lam: float,
+) -> MeanEstimate:
+    if isinstance(sums, RatioSums):
+        mean, answered = sums.proxy_mean, sums.answered
+        return labels.corrected(point, weight, lam=lam, proxy_mean=mean, answered=answered)
+    if sums is not None:
+        return labels.corrected(point, weight, traces=sums.n, lam=lam)
+    return labels.corrected(point, weight)
+
+
 def combine(
     choice: Choice,
     metric: str,
@@ -125,6 +196,7 @@ def combine(
     min_labelled: int | None = None,
     confidence: float = 0.95,
     lam: float = 1.0,
+    design: DesignEffect = INDEPENDENT,
 ) -> Combined:
     """The estimate of one window.
 
@@ -136,6 +208,7 @@ def combine(
             never.
         confidence: Two-sided level.
         lam: Trust in the proxy score, from the window before.
+        design: What the dependence of traces of a session adds (`aggregation.dependence`).
     """
     totals = choice.totals
     base = Combined(
@@ -148,20 +221,28 @@ def combine(
     notes = [*choice.notes, *_notes(totals, metric, min_judged)]
     if not totals.count:
         return replace(base, notes=tuple(notes))
-    # `size` is what the interval counts as draws: labels where people correct the judge, for then
-    # the estimate is only as sure as they are many.
-    point, size = _point(choice, lam), float(totals.count)
-    labels = totals.label_sums(choice.proxy or "")
-    if min_labelled is not None and labels.n >= max(2, min_labelled):
-        point, size = _corrected(choice, point, labels, lam), labels.n
-        base = replace(base, bias=labels.bias())
+    point = point_of(choice, lam, min_labelled)
+    if point.labels is not None:
+        base = replace(base, bias=point.labels.bias())
         notes = [note for note in notes if note != "embedded_uncorrected"] + [keys.CORRECTED]
-    result = replace(base, value=min(1.0, max(0.0, point.value)), notes=tuple(notes))
+    mean = point.mean
+    result = replace(base, value=min(1.0, max(0.0, mean.value)), notes=tuple(notes))
     if totals.count < min_judged or "incomplete" in notes:
         return result
-    interval = effective_wilson(point.value, point.se, size, confidence)
-    lower, upper = _worst_case(choice, metric, point, interval.lower, interval.upper, confidence)
-    return replace(result, lower=lower, upper=upper, effective=interval.effective)
+    if design.degrees < FEW_CLUSTERS:
+        notes.append("few_sessions")
+    interval = clustered_wilson(mean.value, mean.se, point.size, design, confidence)
+    lower, upper = _worst_case(
+        choice, metric, mean, interval.lower, interval.upper, design, confidence
+    )
+    return replace(
+        result,
+        lower=lower,
+        upper=upper,
+        effective=interval.effective,
+        design=design,
+        notes=tuple(notes),
+    )
 
 
 def _notes(totals: Totals, metric: str, min_judged: int) -> list[str]:
@@ -177,41 +258,10 @@ def _notes(totals: Totals, metric: str, min_judged: int) -> list[str]:
     return notes
 
 
-def _point(choice: Choice, lam: float) -> MeanEstimate:
-    totals = choice.totals
-    if choice.proxy is not None and choice.proxy_totals is not None:
-        sums = totals.difference_sums(choice.proxy, choice.proxy_totals)
-        if sums is not None and sums.n >= 2:
-            estimate = sums.estimate(lam)
-            return MeanEstimate(estimate.value, estimate.se)
-    if totals.weight == totals.count:  # every trace had probability 1
-        return mean_from_sums(totals.count, totals.total, totals.squares)
-    return hajek_from_sums(
-        totals.count,
-        totals.weight,
-        totals.weighted_total,
-        totals.weight_squares,
-        totals.moment(keys.W2_TOTAL),
-        totals.moment(keys.W2_SQUARES),
-    )
-
-
 def _labelled(choice: Choice) -> int:
     """Traces with a label: the proxy has seen those too that the other has not."""
     everyone = choice.proxy_totals or choice.totals
     return int(max(everyone.moment(keys.HUMAN_LABELLED), choice.totals.moment(keys.HUMAN_LABELLED)))
-
-
-def _corrected(choice: Choice, point: MeanEstimate, labels: LabelSums, lam: float) -> MeanEstimate:
-    weight, sums = choice.totals.weight, None
-    if choice.proxy is not None and choice.proxy_totals is not None:
-        sums = choice.totals.difference_sums(choice.proxy, choice.proxy_totals)
-    if isinstance(sums, RatioSums):
-        mean, answered = sums.proxy_mean, sums.answered
-        return labels.corrected(point, weight, lam=lam, proxy_mean=mean, answered=answered)
-    if sums is not None and sums.n >= 2:
-        return labels.corrected(point, weight, traces=sums.n, lam=lam)
-    return labels.corrected(point, weight)
 
 
 def _worst_case(
@@ -220,6 +270,7 @@ def _worst_case(
     point: MeanEstimate,
     lower: float,
     upper: float,
+    design: DesignEffect,
     confidence: float,
 ) -> tuple[float, float]:
     """Suspect traces count as the worst case in the bound on the bad side."""
@@ -234,7 +285,7 @@ def _worst_case(
     count = totals.count + totals.suspect
     between = share * (1.0 - share) * (point.value - worst) ** 2
     se = (((1.0 - share) * point.se) ** 2 + between / count) ** 0.5
-    mixed = effective_wilson(mean, se, count, confidence)
+    mixed = clustered_wilson(mean, se, count, design, confidence)
     if worst == 1.0:
         return lower, max(upper, mixed.upper)
     return min(lower, mixed.lower), upper
@@ -266,15 +317,30 @@ class BadCount:
     judged: int = 0
     bad: int = 0
     effective_judged: float = 0.0
-    """Judged traces after unequal sampling (Kish)."""
+    """Judged traces after unequal sampling (Kish) and the dependence of traces of a session."""
     effective_bad: float = 0.0
     """Estimated bad share times `effective_judged`."""
+    design: DesignEffect = INDEPENDENT
+    """What that dependence adds; its degrees of freedom are not in `effective_judged` yet."""
     classes: Mapping[float, tuple[int, int]] = field(default_factory=dict)
     """Sampling probability to (judged, bad): what weighted detectors need."""
 
+    def worth(self, confidence: float) -> tuple[float, float]:
+        """Bad and judged traces, as so many independent ones, for a bound at a two-sided level."""
+        if not self.effective_judged:
+            return 0.0, 0.0
+        judged = self.design.at_level(self.effective_judged, confidence)
+        return min(1.0, self.effective_bad / self.effective_judged) * judged, judged
 
-def bad_count(totals: Totals, judge: str = "") -> BadCount:
-    """Judged and bad traces of one judge, by sampling probability."""
+
+def bad_count(totals: Totals, judge: str = "", design: DesignEffect = INDEPENDENT) -> BadCount:
+    """Judged and bad traces of one judge, by sampling probability.
+
+    Args:
+        totals: Its sums.
+        judge: Its identity.
+        design: What the dependence of traces of a session adds.
+    """
     if not totals.count:
         return BadCount(judge=judge)
     classes: dict[float, tuple[int, int]] = {}
@@ -285,7 +351,7 @@ def bad_count(totals: Totals, judge: str = "") -> BadCount:
     judged = totals.count - sum(n for n, _ in classes.values())
     if judged:
         classes[1.0] = (judged, totals.bad - sum(bad for _, bad in classes.values()))
-    effective = totals.weight**2 / totals.weight_squares
+    effective = totals.weight**2 / totals.weight_squares / design.value
     share = totals.moment(keys.WEIGHTED_BAD) / totals.weight
     return BadCount(
         judge=judge,
@@ -293,5 +359,6 @@ def bad_count(totals: Totals, judge: str = "") -> BadCount:
         bad=totals.bad,
         effective_judged=effective,
         effective_bad=min(effective, share * effective),
+        design=design,
         classes=classes,
     )

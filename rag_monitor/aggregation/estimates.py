@@ -7,11 +7,13 @@ it. Reads rollups through a port; keeps nothing.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import chain
 
 from rag_monitor.aggregation import keys
+from rag_monitor.aggregation.clusters import count_sizes, latency_design, per_bucket
 from rag_monitor.aggregation.combine import (
     BadCount,
     Choice,
@@ -27,9 +29,14 @@ from rag_monitor.aggregation.comparison import (
     first_seen,
     previous_release,
 )
+from rag_monitor.aggregation.dependence import design_of, same_judges, score_share
 from rag_monitor.aggregation.latencies import LatencySummary, latency_summary
 from rag_monitor.aggregation.request_cache import CachedSource, FoldedReleases
-from rag_monitor.aggregation.totals import RollupSource, sum_of, sums_by
+from rag_monitor.aggregation.routing import confusions_of
+from rag_monitor.aggregation.series_query import query_of
+from rag_monitor.aggregation.shares import Share, share_estimate
+from rag_monitor.aggregation.steps import by_step, steps
+from rag_monitor.aggregation.totals import RollupSource, Totals, sum_of, sums_by
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.rollup import (
     HIT_RATE_METRIC,
@@ -39,10 +46,10 @@ from rag_monitor.domain.rollup import (
     RollupQuery,
 )
 from rag_monitor.domain.selection import Selection
+from rag_monitor.domain.trace import TraceStatus
 from rag_monitor.domain.window import Estimate, Series, Window
 from rag_monitor.metrics.routing import Confusion
 from rag_monitor.statistics.difference import RatioSums
-from rag_monitor.statistics.wilson import wilson_interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +64,9 @@ class EstimateOptions:
     confidence: float = 0.95
     release_lookback: timedelta = timedelta(days=7)
     """How far back the release before the present one is looked for."""
+    dependence: timedelta = timedelta(hours=24)
+    """Stretch, up to the end of a window, that tells how much alike traces of a session are; of a
+    longer window the window itself does."""
 
 
 class Estimates:
@@ -107,14 +117,18 @@ class Estimates:
         if choice.proxy is not None:
             lam = self._tuning(self._summed(series, window.before()), choice)
         traces = self._count(series, window)
-        return self._estimate(series, window, choice, traces, lam, min_judged)
+        over = self._over(series, window, choice)
+        return self._estimate(series, window, choice, traces, lam, min_judged, over)
 
     def series(
         self, series: Series, window: Window, step: timedelta, *, min_judged: int | None = None
     ) -> list[Estimate]:
         """One estimate per step of the window, oldest first; the last step may be shorter."""
-        rows = _by_step(self._summed(series, window, step), window, step)
-        traces = _by_step(self._traces_of(series, window, step), window, step)
+        rows = by_step(self._summed(series, window, step), window, step)
+        traces = by_step(self._traces_of(series, window, step), window, step)
+        stretch = sums_by(chain(*rows.values()), _judge)
+        if not self._tells_dependence(series, window) and any(map(score_share, stretch.values())):
+            stretch = self._stretch_sums(series, window)
         estimates: list[Estimate] = []
         previous: Sequence[Rollup] = ()
         for index, part in enumerate(steps(window, step)):
@@ -122,7 +136,8 @@ class Estimates:
             choice = choose(series.judge, sums_by(present, _judge))
             lam = self._tuning(previous, choice) if choice.proxy is not None else 1.0
             count = sum_of(traces.get(index, [])).count
-            estimates.append(self._estimate(series, part, choice, count, lam, min_judged))
+            over = same_judges(choice, stretch)
+            estimates.append(self._estimate(series, part, choice, count, lam, min_judged, over))
             previous = present
         return estimates
 
@@ -144,7 +159,10 @@ class Estimates:
     def bad_count(self, series: Series, window: Window) -> BadCount:
         """Judged and bad traces (score below `BAD_BELOW`) of the window."""
         choice = choose(series.judge, sums_by(self._summed(series, window), _judge))
-        return bad_count(choice.totals, choice.judge)
+        # By the judge alone, as it is counted.
+        alone = Choice(judge=choice.judge, totals=choice.totals)
+        over = self._over(series, window, alone)
+        return bad_count(choice.totals, choice.judge, design_of(alone, over))
 
     def bad_counts(
         self, series: Series, window: Window, step: timedelta
@@ -154,7 +172,7 @@ class Estimates:
         judge = series.judge
         if judge == keys.COMBINED:
             judge = choose(judge, sums_by(rows, _judge)).judge
-        grouped = _by_step([row for row in rows if row.key.judge == judge], window, step)
+        grouped = by_step([row for row in rows if row.key.judge == judge], window, step)
         nothing = BadCount(judge=judge)
         return [
             (
@@ -192,7 +210,11 @@ class Estimates:
 
     def latency(self, selection: Selection, metric: str) -> LatencySummary:
         """Count, percentiles, mean (milliseconds) and histogram of one latency."""
-        return latency_summary(sum_of(self._sums(selection, metric)))
+        totals = sum_of(self._sums(selection, metric))
+        over = totals
+        if count_sizes(totals).share and (wider := self._wider(selection)) != selection:
+            over = sum_of(self._sums(wider, metric))
+        return latency_summary(totals, latency_design(totals, over))
 
     def hit_rate(self, selection: Selection, kind: HitKind, name: str, basis: str) -> Estimate:
         """Traces with a hit of that name over all traces, or over those that expected it.
@@ -206,29 +228,36 @@ class Estimates:
         if basis not in {"all", "expected"}:
             raise ValueError(f"basis must be 'all' or 'expected', not {basis!r}")
         dimension = keys.hit_dimension(HitKind(kind), name, basis)
-        rows = self._sums(selection, HIT_RATE_METRIC)
-        totals = sum_of(row for row in rows if row.key.dimension == dimension)
-        traces = sum(self.traces(selection).values())
-        # A minute without the name has no row, so the rows do not know all traces.
-        count = traces if basis == "all" else totals.count
-        series, window = selection.series(f"{HIT_RATE_METRIC}:{dimension}"), selection.window
-        if not count:
-            return Estimate(
-                series=series, window=window, value=None, lower=None, upper=None, traces=traces
+
+        def counted(of: Selection) -> Share:
+            rows = self._sums(of, HIT_RATE_METRIC)
+            hits = sum_of(row for row in rows if row.key.dimension == dimension)
+            # A minute without the name has no row, so the rows do not know all traces.
+            base = sum_of(self._sums(of, TRACES_METRIC)) if basis == "all" else hits
+            return Share(hits=hits.total, by_bucket=per_bucket(hits, "y"), base=base)
+
+        found = self._share(f"{HIT_RATE_METRIC}:{dimension}", selection, counted)
+        return replace(found, traces=sum(self.traces(selection).values()))
+
+    def status_share(self, selection: Selection, status: TraceStatus) -> Estimate:
+        """Traces that ended in this status over all traces; the metric is `traces:<status>`."""
+
+        def counted(of: Selection) -> Share:
+            rows = self._sums(of, TRACES_METRIC)
+            ended = sum_of(row for row in rows if row.key.dimension == status.value)
+            return Share(
+                hits=float(ended.count), by_bucket=per_bucket(ended, "r"), base=sum_of(rows)
             )
-        hits = min(totals.total, float(count))
-        interval = wilson_interval(hits, count, self._options.confidence)
-        return Estimate(
-            series=series,
-            window=window,
-            value=hits / count,
-            lower=interval.lower,
-            upper=interval.upper,
-            confidence=self._options.confidence,
-            traces=traces,
-            judged=count,
-            effective=float(count),
-        )
+
+        return self._share(f"{TRACES_METRIC}:{status.value}", selection, counted)
+
+    def _share(
+        self, metric: str, selection: Selection, counted: Callable[[Selection], Share]
+    ) -> Estimate:
+        share = counted(selection)
+        stretch = self._wider(selection) if share.clustered else selection
+        over = share if stretch == selection else counted(stretch)
+        return share_estimate(metric, selection, share, over, self._options.confidence)
 
     def hit_names(self, selection: Selection) -> list[tuple[HitKind, str]]:
         """Every kind and name that was called or expected in the window, in order."""
@@ -253,22 +282,7 @@ class Estimates:
 
     def routing(self, selection: Selection) -> list[Confusion]:
         """The routing confusion per kind and name over the labelled traces of the window."""
-        rows = self._sums(selection, ROUTING_METRIC)
-        labelled: dict[HitKind, int] = defaultdict(int)
-        cells: dict[tuple[HitKind, str], dict[str, int]] = defaultdict(lambda: defaultdict(int))
-        for row in rows:
-            parts = keys.split_dimension(row.key.dimension)
-            if parts is None:
-                continue
-            kind, name, cell = parts
-            if cell == keys.LABELLED:
-                labelled[kind] += row.count
-            else:
-                cells[kind, name][cell] += row.count
-        return [
-            _confusion(kind, name, cells[kind, name], labelled[kind])
-            for kind, name in sorted(cells)
-        ]
+        return confusions_of(self._sums(selection, ROUTING_METRIC))
 
     def traces(self, selection: Selection) -> dict[str, int]:
         """Traces by status."""
@@ -284,7 +298,7 @@ class Estimates:
         Imported history is left out.
         """
         window = selection.window
-        rows = _by_step(self._sums(selection, TRACES_METRIC, step), window, step)
+        rows = by_step(self._sums(selection, TRACES_METRIC, step), window, step)
         totals = [sum_of(rows.get(index, [])) for index in range(len(steps(window, step)))]
         return [one.count - int(one.moment(keys.LATE)) for one in totals]
 
@@ -368,15 +382,18 @@ class Estimates:
         traces: int,
         lam: float,
         min_judged: int | None,
+        over: Choice,
     ) -> Estimate:
+        labelled = self._options.min_labelled
         needed = self._options.min_judged if min_judged is None else min_judged
         combined = combine(
             choice,
             series.metric,
             min_judged=max(2, needed),
-            min_labelled=self._options.min_labelled,
+            min_labelled=labelled,
             confidence=self._options.confidence,
             lam=lam,
+            design=design_of(choice, over, lam=lam, min_labelled=labelled),
         )
         return Estimate(
             series=series,
@@ -395,8 +412,29 @@ class Estimates:
             shed=combined.shed,
             suspect=combined.suspect,
             effective=combined.effective,
+            design_effect=combined.design.value,
+            degrees=combined.design.degrees,
             notes=combined.notes,
         )
+
+    def _over(self, series: Series, window: Window, choice: Choice) -> Choice:
+        """The sums that tell the dependence of traces; the window's own where there is none."""
+        if self._tells_dependence(series, window) or not score_share(choice.totals):
+            return choice
+        return same_judges(choice, self._stretch_sums(series, window))
+
+    def _tells_dependence(self, series: Series, window: Window) -> bool:
+        return series.release is None and window.length >= self._options.dependence
+
+    def _stretch_sums(self, series: Series, window: Window) -> dict[str, Totals]:
+        """By judge, over the stretch that ends with the window; of all releases together."""
+        return sums_by(self._summed(replace(series, release=None), self._stretch(window)), _judge)
+
+    def _stretch(self, window: Window) -> Window:
+        return Window(min(window.start, window.end - self._options.dependence), window.end)
+
+    def _wider(self, selection: Selection) -> Selection:
+        return replace(selection, window=self._stretch(selection.window), release=None)
 
     def _tuning(self, earlier: Sequence[Rollup], choice: Choice) -> float:
         by_judge = sums_by(earlier, _judge)
@@ -413,13 +451,13 @@ class Estimates:
         return 1.0 if sums is None else sums.tuned_lam()
 
     def _scores(self, series: Series, window: Window) -> Sequence[Rollup]:
-        return self._source.load(_query(series, window))
+        return self._source.load(query_of(series, window))
 
     def _summed(
         self, series: Series, window: Window, step: timedelta | None = None
     ) -> Sequence[Rollup]:
         """As `_scores`, for adding up."""
-        return self._source.load_sums(_query(series, window), step)
+        return self._source.load_sums(query_of(series, window), step)
 
     def _count(self, series: Series, window: Window) -> int:
         return sum_of(self._traces_of(series, window)).count
@@ -428,7 +466,7 @@ class Estimates:
         self, series: Series, window: Window, step: timedelta | None = None
     ) -> Sequence[Rollup]:
         of_traces = replace(series, metric=TRACES_METRIC, judge=keys.COMBINED)
-        return self._source.load_sums(_query(of_traces, window), step)
+        return self._source.load_sums(query_of(of_traces, window), step)
 
     def _load_traces(self, project: str, app: str, window: Window) -> Sequence[Rollup]:
         query = RollupQuery(project=project, window=window, app=app, metric=TRACES_METRIC)
@@ -456,40 +494,5 @@ class Estimates:
         return [row for row in rows if keys.belongs_to(row.key.metric, name)]
 
 
-def _query(series: Series, window: Window) -> RollupQuery:
-    return RollupQuery(
-        project=series.project,
-        window=window,
-        app=series.app,
-        metric=keys.of_knowledge_base(series.metric, series.knowledge_base),
-        release=series.release,
-        judge=None if series.judge == keys.COMBINED else series.judge,
-    )
-
-
-def steps(window: Window, step: timedelta) -> list[Window]:
-    """The window cut into steps from its start; the last one ends with the window."""
-    if step <= timedelta(0):
-        raise ValueError("a step must be longer than nothing")
-    parts: list[Window] = []
-    start = window.start
-    while start < window.end:
-        parts.append(Window(start, min(window.end, start + step)))
-        start += step
-    return parts
-
-
-def _by_step(rows: Sequence[Rollup], window: Window, step: timedelta) -> dict[int, list[Rollup]]:
-    grouped: dict[int, list[Rollup]] = defaultdict(list)
-    for row in rows:
-        grouped[(row.key.minute - window.start) // step].append(row)
-    return grouped
-
-
 def _judge(row: Rollup) -> str:
     return row.key.judge
-
-
-def _confusion(kind: HitKind, name: str, cells: dict[str, int], labelled: int) -> Confusion:
-    tp, fp, fn = cells.get("tp", 0), cells.get("fp", 0), cells.get("fn", 0)
-    return Confusion(kind=kind, name=name, tp=tp, fp=fp, fn=fn, tn=max(0, labelled - tp - fp - fn))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from functools import lru_cache
 from typing import Final
 
@@ -54,6 +55,18 @@ def pair(quantity: str, proxy: str) -> str:
 def label(quantity: str, proxy: str = "") -> str:
     """Moment over the traces that were drawn for people and labelled; see `LabelSums`."""
     return f"h.{quantity}:{proxy}" if proxy else f"h.{quantity}"
+
+
+@lru_cache(maxsize=1024)
+def cluster(quantity: str, proxy: str = "") -> str:
+    """Name of sums per bucket of clusters (`Rollup.clusters`); a proxy goes by a digest.
+
+    `r` and `y`: weights and weighted values; `f` and `o`: the proxy's values, weighted, of drawn
+    traces, and weights of those outside the metric; `h` and `d`: weights of labelled traces, and
+    what people add.
+    """
+    tag = hashlib.blake2s(proxy.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+    return f"{quantity}:{tag}" if proxy else quantity
 
 
 def latency_bucket(index: int) -> str:

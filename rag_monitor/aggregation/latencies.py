@@ -16,6 +16,7 @@ from rag_monitor.aggregation import keys
 from rag_monitor.aggregation.totals import Totals
 from rag_monitor.domain.rollup import LATENCY_BUCKETS_S
 from rag_monitor.metrics.latency import histogram_percentile
+from rag_monitor.statistics.clusters import INDEPENDENT, DesignEffect
 from rag_monitor.statistics.quantiles import quantile_ranks
 
 ACCURACY: Final = 0.025
@@ -55,6 +56,8 @@ class LatencySummary:
     """Sum of all values."""
     fine: Mapping[int, int] = field(default_factory=dict)
     """Counts by narrow bucket; empty where some of the rollups have none."""
+    design: DesignEffect = INDEPENDENT
+    """What the dependence of traces of one session adds."""
 
     def quantile(self, share: float) -> float | None:
         """The `share` quantile in milliseconds; None without traces."""
@@ -70,10 +73,12 @@ class LatencySummary:
         edge of the one that holds the other: an interval must not be narrower than its buckets. Of
         wide buckets alone both are interpolated as every percentile is.
         """
-        lower, upper = quantile_ranks(self.count, share, confidence)
+        worth = min(self.count, math.floor(self.design.size(self.count, confidence)))
+        lower, upper = quantile_ranks(worth, share, confidence)
+        # The ranks are of so many independent traces: as far up and down among all there are.
         return QuantileInterval(
-            None if lower is None else self._edge(lower, -1.0),
-            None if upper is None else self._edge(upper, 0.0),
+            None if lower is None else self._edge(math.ceil(lower * self.count / worth), -1.0),
+            None if upper is None else self._edge(math.ceil(upper * self.count / worth), 0.0),
         )
 
     def _edge(self, rank: int, step: float) -> float | None:
@@ -85,7 +90,7 @@ class LatencySummary:
         return self.quantile(rank / self.count)
 
 
-def latency_summary(totals: Totals) -> LatencySummary:
+def latency_summary(totals: Totals, design: DesignEffect = INDEPENDENT) -> LatencySummary:
     """The summary of added-up latency rollups."""
     if not totals.count:
         return LatencySummary()
@@ -107,6 +112,7 @@ def latency_summary(totals: Totals) -> LatencySummary:
         histogram=counts.histogram,
         total_ms=totals.total,
         fine=counts.fine,
+        design=design,
     )
 
 

@@ -16,6 +16,7 @@ from typing import Final
 
 from rag_monitor import telemetry
 from rag_monitor.aggregation import keys
+from rag_monitor.aggregation.clusters import bucket_of, cluster_of
 from rag_monitor.aggregation.label_eligibility import corrects_judge
 from rag_monitor.aggregation.latencies import fine_bucket
 from rag_monitor.aggregation.totals import Totals
@@ -75,9 +76,13 @@ _Place = tuple[str, str, datetime, str, date | None]
 def summarise(facts: Sequence[TraceFacts]) -> list[Rollup]:
     """The rollups of these traces, complete for every minute and day of arrival they touch."""
     groups: dict[_Place, _Group] = defaultdict(_Group)
+    clustered = {_place(fact) for fact in facts if cluster_of(fact.trace) is not None}
     for fact in facts:
         trace = fact.trace
-        group = groups[_place(fact)]
+        place = _place(fact)
+        # Beside sessions a single trace is a cluster, too; without any there is nothing to keep.
+        bucket = bucket_of(trace) if place in clustered else None
+        group = groups[place]
         group.traces.append(trace)
         sources = hit_names(trace, HitKind.KNOWLEDGE_BASE) if trace.hits else _NOWHERE
         table = group.by_sources[sources]
@@ -85,11 +90,15 @@ def summarise(facts: Sequence[TraceFacts]) -> list[Rollup]:
         counted.count += 1
         if fact.received_at is not None and is_history(trace.started_at, fact.received_at):
             counted.add_moment(keys.LATE, 1)
-        _add_latencies(group.table, trace)
-        _add_scores(table, fact)
-    for group in groups.values():
+        _add_to_bucket(counted, bucket, 1.0, 0.0)
+        _add_latencies(group.table, trace, bucket)
+        _add_scores(table, fact, bucket)
+    for place, group in groups.items():
         _fold_sources(group)
-        _add_hits(group.table, _with_bounded_names(group.traces))
+        traces = _with_bounded_names(group.traces)
+        _add_hits(group.table, traces)
+        if place in clustered:
+            _add_hits_to_buckets(group.table, traces)
     return [
         sums.rollup(_key(place, row))
         for place, group in groups.items()
@@ -131,7 +140,16 @@ def _key(place: _Place, row: _Row) -> RollupKey:
     )
 
 
-def _add_latencies(table: dict[_Row, Totals], trace: Trace) -> None:
+def _add_to_bucket(sums: Totals, bucket: int | None, weight: float, total: float) -> None:
+    if bucket is None:
+        return
+    if weight:
+        sums.add_to_bucket("r", bucket, weight)
+    if total:
+        sums.add_to_bucket("y", bucket, total)
+
+
+def _add_latencies(table: dict[_Row, Totals], trace: Trace, bucket: int | None) -> None:
     for metric in LATENCY_METRICS:
         value: float | None = getattr(trace.timings, metric)
         if value is None:
@@ -142,31 +160,33 @@ def _add_latencies(table: dict[_Row, Totals], trace: Trace) -> None:
         # Values are milliseconds, the bounds of the histogram are seconds.
         sums = table[metric, "", ""]
         sums.add_value(value, _LATENCY_BUCKETS_MS)
-        sums.add_moment(keys.latency_bucket(fine_bucket(value)), 1)
+        place = fine_bucket(value)
+        sums.add_moment(keys.latency_bucket(place), 1)
+        _add_to_bucket(sums, bucket, 1.0, float(place))
 
 
 _LATENCY_BUCKETS_MS: Final = tuple(bound * 1000.0 for bound in LATENCY_BUCKETS_S)
 
 
-def _add_scores(table: dict[_Row, Totals], fact: TraceFacts) -> None:
+def _add_scores(table: dict[_Row, Totals], fact: TraceFacts, bucket: int | None) -> None:
     for score in fact.scores:
         judge = str(score.judge) if score.judge is not None else ""
         sums = table[score.metric, judge, ""]
         name = score.judge.name if score.judge is not None else ""
         probability = fact.probabilities.get(name, 1.0)
-        _add_score(sums, score, probability)
+        _add_score(sums, score, probability, bucket)
         if score.status is not ScoreStatus.SCORED:
-            _add_unscored(sums, score, probability, fact.scores)
+            _add_unscored(sums, score, probability, fact.scores, bucket)
         if score.status is ScoreStatus.SCORED and score.value is not None:
-            _add_pairs(sums, score, probability, fact.scores)
+            _add_pairs(sums, score, probability, fact.scores, bucket)
             label = fact.labels.get(score.metric)
             if label is not None:
                 sums.add_moment(keys.HUMAN_LABELLED, 1)
                 if corrects_judge(score, fact.probabilities):
-                    _add_label(sums, score, label, probability, fact.scores)
+                    _add_label(sums, score, label, probability, fact.scores, bucket)
 
 
-def _add_score(sums: Totals, score: Score, probability: float) -> None:
+def _add_score(sums: Totals, score: Score, probability: float, bucket: int | None) -> None:
     weight = 1.0 / probability
     if score.status is ScoreStatus.FAILED:
         sums.failed += 1
@@ -180,6 +200,7 @@ def _add_score(sums: Totals, score: Score, probability: float) -> None:
         sums.add_moment(keys.SUSPECT_WEIGHT_SQUARES, weight * weight)
     elif score.value is not None:
         _add_value(sums, score, score.value, probability)
+        _add_to_bucket(sums, bucket, weight, weight * score.value)
 
 
 def _add_value(sums: Totals, score: Score, value: float, probability: float) -> None:
@@ -200,7 +221,12 @@ def _add_value(sums: Totals, score: Score, value: float, probability: float) -> 
 
 
 def _add_label(
-    sums: Totals, score: Score, label: float, probability: float, scores: Iterable[Score]
+    sums: Totals,
+    score: Score,
+    label: float,
+    probability: float,
+    scores: Iterable[Score],
+    bucket: int | None,
 ) -> None:
     """Sums of the correction by people: their label beside this judge's value."""
     verdict = score.value or 0.0
@@ -216,6 +242,9 @@ def _add_label(
         ("rrjd", r * r * verdict * d),
     ):
         sums.add_moment(keys.label(name), value)
+    if bucket is not None:
+        sums.add_to_bucket("h", bucket, r)
+        sums.add_to_bucket("d", bucket, r * d)
     for proxy, f in _proxy_values(score, scores):
         sums.add_moment(keys.label("f", proxy), (r * r - r) * f)
         sums.add_moment(keys.label("fd", proxy), (r * r - r) * f * d)
@@ -223,7 +252,13 @@ def _add_label(
         sums.add_moment(keys.label("rfd", proxy), r * f * d)
 
 
-def _add_pairs(sums: Totals, score: Score, probability: float, scores: Iterable[Score]) -> None:
+def _add_pairs(
+    sums: Totals,
+    score: Score,
+    probability: float,
+    scores: Iterable[Score],
+    bucket: int | None,
+) -> None:
     """Sums of the difference estimate: this judge's value beside the proxy's."""
     ratio = 1.0 / probability
     corrected = ratio * (score.value or 0.0)
@@ -239,9 +274,17 @@ def _add_pairs(sums: Totals, score: Score, probability: float, scores: Iterable[
         sums.add_moment(keys.pair("rrf", proxy), ratio * ratio * f)
         sums.add_moment(keys.pair("rff", proxy), ratio * f * f)
         sums.add_moment(keys.pair("rrjf", proxy), ratio * corrected * f)
+        if bucket is not None:
+            sums.add_to_bucket(keys.cluster("f", proxy), bucket, ratio * f)
 
 
-def _add_unscored(sums: Totals, score: Score, probability: float, scores: Iterable[Score]) -> None:
+def _add_unscored(
+    sums: Totals,
+    score: Score,
+    probability: float,
+    scores: Iterable[Score],
+    bucket: int | None,
+) -> None:
     """Sums of the difference estimate: draws on which this judge gave no score.
 
     A failure could have been any trace and only counts. What is not applicable, or suspect, is
@@ -264,6 +307,9 @@ def _add_unscored(sums: Totals, score: Score, probability: float, scores: Iterab
             ("out_rrff", r * r * f * f),
         ):
             sums.add_moment(keys.pair(name, proxy), value)
+        if bucket is not None:
+            sums.add_to_bucket(keys.cluster("o", proxy), bucket, r)
+            sums.add_to_bucket(keys.cluster("f", proxy), bucket, r * f)
 
 
 def _proxy_values(score: Score, scores: Iterable[Score]) -> Iterator[tuple[str, float]]:
@@ -300,6 +346,21 @@ def _add_hits(table: dict[_Row, Totals], traces: Sequence[Trace]) -> None:
         if labelled:
             dimension = keys.hit_dimension(kind, "", keys.LABELLED)
             table[ROUTING_METRIC, "", dimension].count += labelled
+
+
+def _add_hits_to_buckets(table: dict[_Row, Totals], traces: Sequence[Trace]) -> None:
+    if not any(trace.hits or trace.expected is not None for trace in traces):
+        return
+    by_bucket: dict[int, list[Trace]] = defaultdict(list)
+    for trace in traces:
+        by_bucket[bucket_of(trace)].append(trace)
+    for bucket, alike in by_bucket.items():
+        for basis in ("all", "expected"):
+            for (kind, name), counted in hit_counts(alike, basis).items():
+                sums = table[HIT_RATE_METRIC, "", keys.hit_dimension(kind, name, basis)]
+                # Over all traces the rows of the traces count: a minute without the name has none.
+                weight = counted.traces if basis == "expected" else 0
+                _add_to_bucket(sums, bucket, weight, counted.hits)
 
 
 def _with_bounded_names(traces: Sequence[Trace]) -> list[Trace]:

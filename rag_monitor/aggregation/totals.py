@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Final, Protocol, TypeVar
 
 from rag_monitor.aggregation import keys
-from rag_monitor.domain.rollup import Rollup, RollupKey, RollupQuery
+from rag_monitor.domain.rollup import CLUSTER_BUCKETS, Rollup, RollupKey, RollupQuery
 from rag_monitor.metrics.latency import bucket_of
 from rag_monitor.statistics.difference import DifferenceSums, LabelSums, RatioSums
 
@@ -53,6 +53,7 @@ class Totals:
     weight_squares: float = 0.0
     weighted_squares: float = 0.0
     moments: dict[str, float] = field(default_factory=dict)
+    clusters: dict[str, Sequence[float]] = field(default_factory=dict)
 
     def add_value(self, value: float, bounds: Sequence[float]) -> None:
         """Count one value, its square and its place in the histogram."""
@@ -66,6 +67,14 @@ class Totals:
     def add_moment(self, name: str, value: float) -> None:
         """Add to a further sum."""
         self.moments[name] = self.moments.get(name, 0.0) + value
+
+    def add_to_bucket(self, name: str, bucket: int, value: float) -> None:
+        """Add to a sum of one bucket of clusters; see `Rollup.clusters`."""
+        sums = self.clusters.get(name)
+        if not isinstance(sums, list):
+            sums = [0.0] * CLUSTER_BUCKETS if sums is None else list(sums)
+            self.clusters[name] = sums
+        sums[bucket] += value
 
     def add(self, row: Rollup | Totals) -> None:
         """Add one rollup, or other sums."""
@@ -88,6 +97,12 @@ class Totals:
                 moments[name] += value
             else:
                 moments[name] = value
+        for name, sums in row.clusters.items():
+            mine = self.clusters.get(name)
+            # A new list each time: a row's own must not change with what it is added to.
+            self.clusters[name] = (
+                tuple(sums) if mine is None else [a + b for a, b in zip(mine, sums, strict=True)]
+            )
 
     def rollup(self, key: RollupKey) -> Rollup:
         """The sums as one row."""
@@ -106,6 +121,7 @@ class Totals:
             weight_squares=self.weight_squares,
             weighted_squares=self.weighted_squares,
             moments=self.moments,
+            clusters=self.clusters,
         )
 
     def moment(self, name: str) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import Final
@@ -28,6 +28,9 @@ LATE_MOMENT: Final = "late"
 """Further sum of `TRACES_METRIC`: traces that arrived long after they began."""
 LATE_AFTER: Final = timedelta(hours=1)
 """A trace that arrives so long after it began is history, not a sign that the app is sending."""
+CLUSTER_BUCKETS: Final = 64
+"""Buckets that sessions are dealt to by a hash: how much alike their traces are is told from sums
+per bucket, which are as many however many sessions there are."""
 REFUSAL_METRIC: Final = "refusal_rate"
 """`count` the answers, `total` those that decline."""
 
@@ -108,6 +111,8 @@ class Rollup:
     """Sum of value²/π over scored traces."""
     moments: dict[str, float] = field(default_factory=dict)
     """Further sums an estimator needs (difference estimator: sums over pairs of judges)."""
+    clusters: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    """By quantity: one sum per bucket of `CLUSTER_BUCKETS`; empty where no session is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

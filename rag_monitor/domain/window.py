@@ -95,5 +95,10 @@ class Estimate:
     suspect: int = 0
     effective: float = 0.0
     """Effective number of independent scores behind the interval."""
+    design_effect: float = 1.0
+    """How many times the variance is what it would be if traces of a session had nothing to do with
+    one another; `effective` allows for it."""
+    degrees: int = 1_000_000
+    """Degrees of freedom of that variance; as many as that: it is taken as known."""
     notes: tuple[str, ...] = ()
     """`embedded_uncorrected`, `corrected_by_people`, `few_positives`, `few_judged` …"""

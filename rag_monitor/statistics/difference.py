@@ -220,8 +220,13 @@ class LabelSums:
             raise ValueError("a bias needs two labels or more")
         bias = self.rd / self.r
         spread = max(0.0, self.rrdd - 2.0 * bias * self.rrd + bias * bias * self.rr)
-        spread = (spread + self.rr / self.n) * self.n / (self.n - 1.0)
-        return MeanEstimate(bias, math.sqrt(spread) / self.r)
+        spread *= self.n / (self.n - 1.0)
+        return MeanEstimate(bias, math.sqrt(spread / self.r**2 + self.unseen))
+
+    @property
+    def unseen(self) -> float:
+        """What the one disagreement more adds to the variance of the bias."""
+        return self.rr / (self.n - 1.0) / self.r**2
 
     def corrected(
         self,

@@ -23,6 +23,7 @@ from sqlalchemy import (
 )
 
 from rag_monitor.domain.rollup import Rollup, RollupKey
+from rag_monitor.store.bucket_sums import dump_buckets, load_buckets
 from rag_monitor.store.types import microseconds
 
 _KEY: Final = ("project", "app", "metric", "minute", "release", "judge", "dimension")
@@ -55,13 +56,18 @@ def dump_rollup(rollup: Rollup) -> dict[str, Any]:
         **{part: getattr(rollup, part) for part in _SUMS},
         "histogram": list(rollup.histogram),
         "moments": rollup.moments,
+        "clusters": dump_buckets(rollup.clusters),
     }
 
 
 def columns_of(table: Table) -> list[ColumnElement[Any]]:
     """What `load_rollups` wants to be selected, in its order; the JSON as text."""
     plain: list[ColumnElement[Any]] = [table.c[name] for name in (*_KEY, *_SUMS)]
-    return [*plain, *(type_coerce(table.c[name], Text) for name in ("histogram", "moments"))]
+    return [
+        *plain,
+        table.c.clusters,
+        *(type_coerce(table.c[name], Text) for name in ("histogram", "moments")),
+    ]
 
 
 def load_rollups(rows: Sequence[Any]) -> list[Rollup]:
@@ -73,7 +79,7 @@ def load_rollups(rows: Sequence[Any]) -> list[Rollup]:
         project, app, metric, minute, release, judge, dimension,
         count, total, squares, bad, failed, not_applicable, suspect,
         weight, weighted_total, weight_squares, weighted_squares,
-        _, _,
+        clusters, _, _,
     ) in enumerate(rows):  # fmt: skip
         key = RollupKey(
             project=project,
@@ -100,6 +106,7 @@ def load_rollups(rows: Sequence[Any]) -> list[Rollup]:
                 weight_squares=weight_squares,
                 weighted_squares=weighted_squares,
                 moments=more[number],
+                clusters=load_buckets(clusters),
             )
         )
     return loaded
@@ -130,7 +137,7 @@ def _sums_of(table: Table) -> Select[Any]:
     sums = [cast(func.sum(table.c[name]), table.c[name].type) for name in _SUMS]
     texts = [
         func.aggregate_strings(func.nullif(type_coerce(table.c[name], Text), nothing), ",")
-        for name, nothing in (("histogram", "[]"), ("moments", "{}"))
+        for name, nothing in (("clusters", ""), ("histogram", "[]"), ("moments", "{}"))
     ]
     return select(*group, func.min(table.c.minute), *sums, *texts).group_by(*group)
 
@@ -158,6 +165,7 @@ def load_sums(rows: Sequence[Any]) -> list[Rollup]:
                 **sums,
                 histogram=tuple(map(sum, zip(*counts, strict=True))),
                 moments=_added(moments),
+                clusters=load_buckets(row[-3]),
             )
         )
     return loaded

@@ -267,4 +267,5 @@ def partial(name: str, *columns: str, where: str) -> Index:
 
 def sums() -> tuple[Column[Any], ...]:
     """What a rollup counts, and its sums; all of them must be there."""
-    return tuple(Column(name, kind, nullable=False) for name, kind in _SUMS.items())
+    summed = (column(name, kind) for name, kind in _SUMS.items())
+    return (*summed, column("clusters", Text, server_default=text("''")))

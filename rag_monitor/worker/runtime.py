@@ -121,7 +121,9 @@ class Worker:
         return run
 
 
-_RULES: Final = EstimateOptions(min_labelled=None)
+_RULES: Final = EstimateOptions(min_labelled=None, dependence=timedelta(hours=6))
+"""What rules look at again and again is kept for half a day (`RollupCacheOptions.kept`): a stretch
+of six hours before the window before one of six hours lies in it."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -236,3 +236,25 @@ def test_retention_takes_blocks_away_with_their_minutes(store: Store, clock: Man
     store.retention.run(later + timedelta(hours=5), RetentionPolicy(scores_days=1))
 
     assert _count(_sums(store, _days(5))) == 2
+
+
+def test_sums_per_bucket_add_up_over_minutes_and_blocks(store: Store, clock: ManualClock) -> None:
+    dense, sparse = [float(bucket) for bucket in range(64)], [0.0] * 63 + [0.25]
+    rows = [
+        replace(_rollup(EPOCH + timedelta(minutes=n), 1), clusters={"r": dense, "f:1": sparse})
+        for n in range(25)
+    ]
+    _write(store, EPOCH, *rows)
+    clock.advance(timedelta(days=4))
+
+    minutes = store.rollups.load(RollupQuery(project="default", app=_APP, window=_days(1)))
+    before = _sums(store, _days(1))
+    _fold(store, clock.now())
+    after = _sums(store, _days(1))
+
+    assert [list(row.clusters["r"]) for row in minutes] == [dense] * 25
+    for found in (before, after):
+        sums = merged(found)[0].clusters
+        assert list(sums["r"]) == [25.0 * value for value in dense]
+        assert list(sums["f:1"]) == [25.0 * value for value in sparse]
+    assert _sums(store, _days(1), metric="nothing") == []

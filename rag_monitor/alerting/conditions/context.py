@@ -12,6 +12,7 @@ from rag_monitor.domain.alert import AlertRule
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.window import Estimate, Series, Window
 from rag_monitor.i18n import Message
+from rag_monitor.statistics.clusters import DesignEffect
 from rag_monitor.statistics.wilson import wilson_interval
 
 
@@ -97,7 +98,8 @@ def at_rule_level(estimate: Estimate, rule: AlertRule) -> Estimate:
     if value is None or lower is None or upper is None or estimate.effective <= 0.0:
         return estimate
     share = min(1.0, max(0.0, value))
-    bounds = wilson_interval(share * estimate.effective, estimate.effective, level)
+    effective = DesignEffect(degrees=estimate.degrees).at_level(estimate.effective, level)
+    bounds = wilson_interval(share * effective, effective, level)
     return replace(
         estimate,
         lower=min(lower, bounds.lower),

@@ -17,7 +17,7 @@ from rag_monitor.alerting.params import number, required, word
 from rag_monitor.domain.alert import Finding
 from rag_monitor.domain.window import Estimate, Window
 from rag_monitor.i18n import Message, msgid
-from rag_monitor.statistics.burn import burn_gate
+from rag_monitor.statistics.burn import GATE_CONFIDENCE, burn_gate
 from rag_monitor.statistics.wilson import wilson_interval
 
 INCOMPLETE = "incomplete"
@@ -208,7 +208,7 @@ def burn_rate(context: EvaluationContext) -> Finding:
             ),
             notes=("few_judged",),
         )
-    counts = (long.effective_bad, long.effective_judged)
+    counts = long.worth(2.0 * GATE_CONFIDENCE - 1.0)  # the gate is one-sided
     if burn_gate(*counts, *counts, slo=slo, multiple=multiple).fires:
         # By the same judge: `combined` may mean another one in so short a window.
         short = context.estimates.bad_count(context.series(judge=long.judge), short_window)
@@ -222,7 +222,7 @@ def burn_rate(context: EvaluationContext) -> Finding:
         multiple=multiple,
     )
     share = long.effective_bad / long.effective_judged if long.effective_judged else 0.0
-    bounds = wilson_interval(min(long.effective_bad, long.effective_judged), long.effective_judged)
+    bounds = wilson_interval(*long.worth(0.95))
     judged = Message(
         "{judged} judged in {span}", judged=long.judged, span=wording.span(rule.window_s)
     )

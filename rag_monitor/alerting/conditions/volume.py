@@ -13,6 +13,7 @@ from rag_monitor.domain.alert import Finding
 from rag_monitor.domain.trace import TraceStatus
 from rag_monitor.domain.window import Window
 from rag_monitor.i18n import Message, msgid
+from rag_monitor.statistics.clusters import INDEPENDENT, DesignEffect
 from rag_monitor.statistics.wilson import wilson_interval
 
 _HOUR: Final = timedelta(hours=1)
@@ -75,13 +76,14 @@ def _sent_regularly(context: EvaluationContext, since: timedelta) -> bool:
 
 def error_rate(context: EvaluationContext) -> Finding:
     """Active when the share of traces that ended in an error is above the limit, beyond chance."""
-    counts = context.estimates.traces(context.selection())
+    share = context.estimates.status_share(context.selection(), TraceStatus.ERROR)
     return _share(
         context,
-        counts.get(TraceStatus.ERROR, 0),
-        sum(counts.values()),
+        round((share.value or 0.0) * share.traces),
+        share.traces,
         Message("traces with an error"),
         worst=False,
+        design=DesignEffect(share.design_effect, share.degrees),
         few=(msgid("{total} traces of {app}, {needed} are needed"), "few_traces"),
     )
 
@@ -132,8 +134,12 @@ def _share(
     *,
     worst: bool,
     few: tuple[str, str] = _FEW_JUDGED,
+    design: DesignEffect = INDEPENDENT,
 ) -> Finding:
-    """The share against `max_share`; `few` is the sentence and the note for too few judged."""
+    """The share against `max_share`; `few` is the sentence and the note for too few judged.
+
+    `design` is what the dependence of traces of a session adds to its variance.
+    """
     rule = context.rule
     if total < rule.min_judged:
         return Finding(
@@ -144,7 +150,8 @@ def _share(
         )
     limit = required(rule, "max_share")
     level = required(rule, "confidence")
-    bounds = wilson_interval(count, total, level)
+    worth = design.size(total, level)
+    bounds = wilson_interval(count / total * worth, worth, level)
     active = bounds.lower > limit
     return Finding(
         active=active,

@@ -108,6 +108,7 @@ NOTES: Final[Mapping[str, Message]] = {
     "embedded_uncorrected": Message("embedded judge, uncorrected"),
     "few_judged": Message("few judged"),
     "few_positives": Message("few good or few bad answers"),
+    "few_sessions": Message("few sessions"),
     "few_traces": Message("few traces"),
     "incomplete": Message("incomplete window"),
     "interval_withheld": Message("no interval for one side"),

@@ -40,6 +40,10 @@ class EstimateOut(Wire):
     shed: int = Field(description="Those of `failed` that the budget did not allow to judge.")
     suspect: int
     effective: float | None
+    design_effect: float = Field(
+        description="How many times the variance is what it would be if traces of a session had "
+        "nothing to do with one another; `effective` and the interval allow for it."
+    )
     notes: list[str]
 
     @classmethod
@@ -66,6 +70,7 @@ class EstimateOut(Wire):
             shed=estimate.shed,
             suspect=estimate.suspect,
             effective=finite(estimate.effective),
+            design_effect=estimate.design_effect,
             notes=list(estimate.notes),
         )
 

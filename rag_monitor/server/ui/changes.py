@@ -7,7 +7,7 @@ average, however many were looked at.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -16,9 +16,10 @@ from rag_monitor.aggregation.estimates import Estimates
 from rag_monitor.aggregation.keys import COMBINED
 from rag_monitor.domain.rollup import REFUSAL_METRIC
 from rag_monitor.domain.selection import Selection
+from rag_monitor.domain.trace import TraceStatus
 from rag_monitor.domain.window import Estimate
 from rag_monitor.statistics.comparison import benjamini_hochberg, p_from_interval
-from rag_monitor.statistics.wilson import Interval, wilson_interval
+from rag_monitor.statistics.wilson import Interval
 
 MIN_JUDGED: Final = 20
 """Fewer scored traces than this on either side bear no comparison."""
@@ -102,7 +103,7 @@ def of_metric(source: Estimates, metric: str, a: Selection, b: Selection) -> Cha
 
 def of_errors(source: Estimates, a: Selection, b: Selection) -> Changed | None:
     """The share of traces that failed."""
-    first, second = (_share(side, source.traces(side)) for side in (a, b))
+    first, second = (_share(source, side) for side in (a, b))
     if first.value is None and second.value is None:
         return None
     return Changed(metric=ERRORS, a=first, b=second, change=compare(first, second))
@@ -128,15 +129,12 @@ def of_hits(source: Estimates, a: Selection, b: Selection) -> list[Changed]:
     return rows
 
 
-def _share(selection: Selection, counts: Mapping[str, int]) -> Estimate:
-    total, failed = sum(counts.values()), counts.get("error", 0)
-    ends = wilson_interval(failed, total) if total else None
-    return Estimate(
+def _share(source: Estimates, selection: Selection) -> Estimate:
+    found = source.status_share(selection, TraceStatus.ERROR)
+    enough = found.traces >= MIN_JUDGED
+    return replace(
+        found,
         series=selection.series(ERRORS),
-        window=selection.window,
-        value=failed / total if total else None,
-        lower=ends.lower if ends and total >= MIN_JUDGED else None,
-        upper=ends.upper if ends and total >= MIN_JUDGED else None,
-        traces=total,
-        judged=total,
+        lower=found.lower if enough else None,
+        upper=found.upper if enough else None,
     )

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from rag_monitor.aggregation.combine import BadCount, Outcomes
-from rag_monitor.aggregation.estimates import steps
 from rag_monitor.aggregation.latencies import LatencySummary
+from rag_monitor.aggregation.steps import steps
 from rag_monitor.domain.alert import (
     Alert,
     AlertRule,
@@ -23,6 +23,7 @@ from rag_monitor.domain.alert import (
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.ports import BudgetState
 from rag_monitor.domain.selection import Selection
+from rag_monitor.domain.trace import TraceStatus
 from rag_monitor.domain.window import Estimate, Series, Window
 from rag_monitor.statistics.wilson import wilson_interval
 from rag_monitor.testing import EPOCH
@@ -135,6 +136,12 @@ class FakeEstimates:
 
     def traces(self, selection: Selection) -> Mapping[str, int]:
         return self.trace_counts(selection.app, selection.window)
+
+    def status_share(self, selection: Selection, status: TraceStatus) -> Estimate:
+        counts = self.traces(selection)
+        total = sum(counts.values())
+        share = counts.get(status.value, 0) / total if total else None
+        return estimate(share, total, min_judged=1)
 
     def worst(
         self,
