@@ -27,6 +27,7 @@ from rag_monitor.aggregation.comparison import (
     first_seen,
     previous_release,
 )
+from rag_monitor.aggregation.fault_sums import of_metric, rollup_metric
 from rag_monitor.aggregation.latencies import LatencySummary, latency_summary
 from rag_monitor.aggregation.request_cache import CachedSource, FoldedReleases
 from rag_monitor.aggregation.totals import RollupSource, sum_of, sums_by
@@ -336,11 +337,11 @@ class Estimates:
         return first_seen(self._load_traces(project, app, lookback))
 
     def judged_series(self, selection: Selection) -> list[Series]:
-        """Every metric, judge and release that was judged in the window, in order."""
+        """Every metric of scores, judge and release judged in the window, in order."""
         keys_of_scores = {
             (keys.without_knowledge_base(row.key.metric), row.key.judge, row.key.release)
             for row in self._sums(selection, None)
-            if row.key.judge
+            if row.key.judge and not keys.is_of_faults(row.key.metric)
         }
         return [
             replace(selection.series(metric, judge), release=release)
@@ -413,13 +414,13 @@ class Estimates:
         return 1.0 if sums is None else sums.tuned_lam()
 
     def _scores(self, series: Series, window: Window) -> Sequence[Rollup]:
-        return self._source.load(_query(series, window))
+        return of_metric(self._source.load(_query(series, window)), series.metric)
 
     def _summed(
         self, series: Series, window: Window, step: timedelta | None = None
     ) -> Sequence[Rollup]:
         """As `_scores`, for adding up."""
-        return self._source.load_sums(_query(series, window), step)
+        return of_metric(self._source.load_sums(_query(series, window), step), series.metric)
 
     def _count(self, series: Series, window: Window) -> int:
         return sum_of(self._traces_of(series, window)).count
@@ -461,7 +462,7 @@ def _query(series: Series, window: Window) -> RollupQuery:
         project=series.project,
         window=window,
         app=series.app,
-        metric=keys.of_knowledge_base(series.metric, series.knowledge_base),
+        metric=keys.of_knowledge_base(rollup_metric(series.metric), series.knowledge_base),
         release=series.release,
         judge=None if series.judge == keys.COMBINED else series.judge,
     )

@@ -16,6 +16,7 @@ from typing import Final
 
 from rag_monitor import telemetry
 from rag_monitor.aggregation import keys
+from rag_monitor.aggregation.fault_sums import pack, with_fault_scores
 from rag_monitor.aggregation.label_eligibility import corrects_judge
 from rag_monitor.aggregation.latencies import fine_bucket
 from rag_monitor.aggregation.totals import Totals
@@ -87,8 +88,12 @@ def summarise(facts: Sequence[TraceFacts]) -> list[Rollup]:
             counted.add_moment(keys.LATE, 1)
         _add_latencies(group.table, trace)
         _add_scores(table, fact)
+        faults = with_fault_scores(fact)
+        if faults is not None:
+            _add_scores(table, faults)
     for group in groups.values():
         _fold_sources(group)
+        pack(group.table)
         _add_hits(group.table, _with_bounded_names(group.traces))
     return [
         sums.rollup(_key(place, row))
