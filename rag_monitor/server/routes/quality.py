@@ -12,6 +12,7 @@ from pydantic import Field
 
 from rag_monitor.aggregation.comparison import on_one_judge
 from rag_monitor.aggregation.keys import COMBINED
+from rag_monitor.domain.fault import FAULT_METRICS, is_share_at_fault
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.stored import AppSummary
 from rag_monitor.domain.window import Series, Window
@@ -220,7 +221,7 @@ def compare_releases(
     for field, name in (("release", where.release), ("against", where.against)):
         require_known(field, name, releases, "release")
     changes = []
-    for metric in METRIC_NAMES:
+    for metric in (*METRIC_NAMES, *FAULT_METRICS):
         first, second = (
             services.estimates.estimate(
                 Series(
@@ -234,7 +235,8 @@ def compare_releases(
             )
             for release in (where.release, where.against)
         )
-        if first.value is not None or second.value is not None:
+        told = first.value is not None or second.value is not None
+        if told and not (is_share_at_fault(metric) and not (first.value or second.value)):
             pair = on_one_judge(services.estimates, first, second)
             changes.append(ReleaseChange.from_domain(*pair))
     return ReleaseChanges(app=where.app, changes=changes)

@@ -45,7 +45,9 @@ Name = Annotated[
 """A name somebody gave: an app, a release, a rule."""
 UserId = Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=r"^[^\x00]+$")]
 """Whatever an application calls a user, as long as ingest keeps it."""
-MetricName = Annotated[str, StringConstraints(max_length=64, pattern=r"^[a-z][a-z0-9_]*$")]
+MetricName = Annotated[
+    str, StringConstraints(max_length=64, pattern=r"^[a-z][a-z0-9_]*(:[a-z_]+)?$")
+]
 KnownMetric = Annotated[
     str,
     StringConstraints(max_length=64),

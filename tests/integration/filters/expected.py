@@ -70,18 +70,17 @@ def figures(metric: str, among: Sequence[Known], judge: str = "combined") -> dic
 
 
 def faults(among: Sequence[Known]) -> dict[str, Any]:
-    """The numbers of each fault: what each judge's probabilities are as scores of it."""
-    found = {}
-    for fault in Fault:
-        shares = [
-            replace(one, scores=_as_scores(one, fault))
-            for one in among
-            if one.diagnosis is not None
-        ]
-        numbers = figures(fault.value, shares)
-        found[fault.value] = numbers | {"traces": len(among)}
+    """The numbers of every fault; empty: nobody diagnosed anything."""
+    found = {fault.value: of_fault(fault, among) for fault in Fault}
     told = any(f["judged"] or f["failed"] or f["suspect"] for f in found.values())
     return found if told else {}
+
+
+def of_fault(fault: Fault, among: Sequence[Known], judge: str = "combined") -> dict[str, Any]:
+    """The numbers of a fault: each judge's probabilities are its scores."""
+    diagnosed = (one for one in among if one.diagnosis is not None)
+    shares = [replace(one, scores=_as_scores(one, fault)) for one in diagnosed]
+    return figures(fault.value, shares, judge) | {"traces": len(among)}
 
 
 def _as_scores(one: Known, fault: Fault) -> list[Score]:

@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 
 from rag_monitor.domain.alert import Alert
+from rag_monitor.domain.fault import FAULT_METRICS
 from rag_monitor.domain.score import ScoreStatus
 from rag_monitor.domain.trace import TraceStatus
 from tests.integration.filters import expected
@@ -152,7 +153,12 @@ class Requests:
                     start=_moment(told["start"]), end=_moment(told["end"]),
                 )  # fmt: skip
                 judge = told["judge"]
-                wanted = expected.figures(change["metric"], among, judge)
+                fault = FAULT_METRICS.get(change["metric"])
+                wanted = (
+                    expected.figures(change["metric"], among, judge)
+                    if fault is None
+                    else expected.of_fault(fault, among, judge)
+                )
                 found = {name: told[name] for name in FIGURES}
                 self._check(query, f"{change['metric']} {side}", found, wanted)
 
