@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import httpx
 import pytest
 
+from rag_monitor.aggregation.comparison import compare
 from rag_monitor.domain.decision import PEOPLE, SamplingDecision, SamplingReason
-from rag_monitor.domain.fault import Diagnosis, Fault
+from rag_monitor.domain.fault import Diagnosis, Fault, fault_metric
 from rag_monitor.domain.stored import AuditEvent
+from rag_monitor.domain.window import Estimate, Series, Window
 from rag_monitor.server.services import Services
+from rag_monitor.server.ui.changes import Changed
+from rag_monitor.testing import EPOCH
 from tests.unit.server.conftest import open_client
+from tests.unit.server.fakes import make_services
 from tests.unit.server.story import JUDGE
 from tests.unit.server.test_pages import HTML, token_of, trace_id_of
 
@@ -195,3 +201,84 @@ async def test_a_key_that_may_only_read_labels_no_fault(locked: Services) -> Non
         shares = await client.get("/api/v1/faults")
 
     assert (refused.status_code, shares.status_code) == (403, 200)
+
+
+@pytest.mark.parametrize(
+    ("language", "shown"),
+    [
+        ("en", ("Faults", "without a fault: 84%", "Invented", "9.0%", "Generation")),
+        ("zh", ("故障", "无故障：84%", "编造", "9.0%", "生成")),
+    ],
+)
+async def test_the_page_of_an_app_has_a_strip_of_its_faults(
+    services: Services, language: str, shown: tuple[str, ...]
+) -> None:
+    async with open_client(services, headers=HTML | {"accept-language": language}) as client:
+        text = (await client.get("/", params={"app": "loan-assistant"})).text
+    strip = text.split('<div class="panel faults">')[1].split("</ul>")[0]
+
+    for part in shown:
+        assert part in strip
+    shares = [part.split("</b>")[0] for part in strip.split("<b>")[1:]]
+    assert shares == ["9.0%", "5.0%", "2.0%"]
+
+
+async def test_an_app_whose_faults_nobody_judged_has_no_strip() -> None:
+    async with open_client(make_services(empty=True), headers=HTML) as client:
+        assert "panel faults" not in (await client.get("/")).text
+
+
+async def test_faults_of_two_releases_are_compared(services: Services) -> None:
+    releases = services.traces.releases("default", "loan-assistant")
+    where = {"app": "loan-assistant", "a": releases[0], "b": releases[1]}
+    async with open_client(services, headers=HTML) as client:
+        text = (await client.get("/compare", params=where)).text
+        asked = {"app": "loan-assistant", "release": releases[0], "against": releases[1]}
+        told = (await client.get("/api/v1/releases/compare", params=asked)).json()
+
+    table = text.split("<h2>Faults</h2>")[1].split("</table>")[0]
+    for part in ("Share without a fault", "Share of invented answers", "no clear difference"):
+        assert part in table
+    assert "Share ranked too low" not in table  # neither release has it
+    changes = {one["metric"]: one for one in told["changes"]}
+    assert changes["fault:invented"]["value"] == 0.0
+    assert "fault:bad_ranking" not in changes
+
+
+@pytest.mark.parametrize(
+    ("fault", "grew", "verdict"),
+    [
+        (Fault.INVENTED, True, "worse"),
+        (Fault.NONE, True, "better"),
+        (Fault.INVENTED, False, "better"),
+    ],
+)
+def test_more_of_a_fault_is_worse_and_more_without_one_is_better(
+    fault: Fault, grew: bool, verdict: str
+) -> None:
+    def estimate(value: float) -> Estimate:
+        series = Series(project="default", app="a", metric=fault_metric(fault), judge="combined")
+        window = Window(EPOCH, EPOCH + timedelta(hours=1))
+        return Estimate(
+            series=series, window=window, value=value, lower=value - 0.02, upper=value + 0.02
+        )
+
+    a, b = (estimate(0.5), estimate(0.2)) if grew else (estimate(0.2), estimate(0.5))
+    changed = Changed(metric=fault_metric(fault), a=a, b=b, change=compare(a, b))
+
+    assert changed.verdict == verdict
+
+
+@pytest.mark.parametrize("called", ["fault:none", "Share without a fault", "无故障占比"])
+async def test_a_rule_on_faults_is_made_on_the_page_and_read_back(
+    services: Services, called: str
+) -> None:
+    async with open_client(services, headers=HTML) as client:
+        token = token_of((await client.get("/settings")).text)
+        form = {"token": token, "name": "faults", "kind": "drop", "metric": called}
+        answer = await client.post("/ui/rules", data=form | {"enabled": "on"})
+        rules = (await client.get("/api/v1/rules")).json()["rules"]
+        put = await client.put("/api/v1/rules", json={"rules": rules})
+
+    assert (answer.status_code, put.status_code) == (303, 200)
+    assert {one["name"]: one["metric"] for one in put.json()["rules"]}["faults"] == "fault:none"
