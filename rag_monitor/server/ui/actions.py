@@ -147,6 +147,10 @@ def mark(sent: Form) -> Response:
     me = sent.me
     feedback = given.feedback(me.principal.project, me.principal.name, me.services.clock.now())
     keep_feedback(me.services, me.request, me.principal, feedback)
+    if given.fault is not None:
+        # The answer itself may still wait for its mark: that one leads on.
+        queue = "queue=1&" if sent.get("queue") else ""
+        return _back(f"/traces/{given.trace_id}?{queue}thanks={thanks}&of=fault#fault")
     if sent.get("queue"):
         following = waiting(sent.me, 1)
         return _back(
@@ -154,8 +158,7 @@ def mark(sent: Form) -> Response:
             if following
             else f"/labels?thanks={thanks}"
         )
-    place = "#feedback" if given.fault is None else "&of=fault#fault"
-    return _back(f"/traces/{given.trace_id}?thanks={thanks}{place}")
+    return _back(f"/traces/{given.trace_id}?thanks={thanks}#feedback")
 
 
 def _value_of(sent: Sent) -> float | None:
