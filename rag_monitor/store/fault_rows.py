@@ -52,9 +52,7 @@ def load_probabilities(
     return dict(by_trace)
 
 
-def most_at_fault(
-    project: str, app: str, fault: Fault, window: Window, limit: int
-) -> Select[tuple[str]]:
+def most_at_fault(project: str, app: str, fault: Fault, window: Window, limit: int) -> Select[Any]:
     """Ids of the traces with that fault, the most probable first; of `none`, with any other."""
     same = faults.c.fault == fault.value
     return (
