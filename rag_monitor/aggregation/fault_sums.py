@@ -77,9 +77,9 @@ _METRICS: Final[Sequence[tuple[str, Fault | None]]] = (
 
 def _status(scores: Sequence[Score]) -> ScoreStatus:
     """Of the faults, where a judge gave no diagnosis."""
-    found = {score.status for score in scores}
+    statuses = {score.status for score in scores}
     for status in (ScoreStatus.FAILED, ScoreStatus.SUSPECT):
-        if status in found:
+        if status in statuses:
             return status
     return ScoreStatus.NOT_APPLICABLE
 
