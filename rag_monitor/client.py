@@ -15,18 +15,17 @@ import json
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
 from datetime import datetime
 from http import HTTPStatus
 from types import TracebackType
 from typing import Any, Final, Literal, Self
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
 
 from rag_monitor.errors import RagMonitorError
 from rag_monitor.i18n import Message
-from rag_monitor.outbound.connection import Connection, Deadline, NoAnswer, Reply
-from rag_monitor.outbound.proxies import basic, proxy_for
+from rag_monitor.outbound.connection import NoAnswer, Reply
 from rag_monitor.outbound.retry import LATER, REFUSED, Waiting, retry_after
+from rag_monitor.outbound.single_requests import SingleRequests, is_address
 
 FrameKind = Literal["pandas", "polars"]
 Transport = Callable[[str, str, bytes | None, Mapping[str, str], float], Reply]
@@ -86,7 +85,7 @@ class Client:
         transport: Transport | None = None,
         language: str = "en",
     ) -> None:
-        if not _is_address(url):
+        if not is_address(url):
             raise ClientError("{url!r} is not an http:// or https:// address", url=url)
         self.url = url.rstrip("/")
         """Where the server is, without a slash at its end."""
@@ -98,7 +97,7 @@ class Client:
         self._timeout_s = timeout_s
         self._retry_s = retry_s
         self._sleep = sleep
-        self._transport = transport or _Network(self.url)
+        self._transport = transport or SingleRequests(self.url)
 
     def __enter__(self) -> Self:
         return self
@@ -210,20 +209,27 @@ class Client:
     ) -> Any:
         """Every app over a window (`24h`, `7d` …). A frame has one row per app and metric."""
         where = {"app": app, "window": window, "from": since, "to": until, "release": release}
-        summary = self._get("/api/v1/summary", where, "apps")
-        while summary.get("next") is not None:
-            # The window of the first page: one that ends now would move on.
-            rest = {"from": summary["start"], "to": summary["end"], "release": release}
-            page = self._get("/api/v1/summary", rest | {"cursor": summary["next"]}, "apps")
-            if not page["apps"]:
-                raise self._strange("an empty page that is not the last")
-            summary = {**page, "apps": [*summary["apps"], *page["apps"]]}
+        summary = self._all_apps("/api/v1/summary", where, {"release": release})
         if as_frame is None:
             return summary
         rows = [
             {"app": app["app"], **metric} for app in summary["apps"] for metric in app["metrics"]
         ]
         return _frame(rows, as_frame)
+
+    def _all_apps(
+        self, path: str, where: Mapping[str, Any], kept: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """All pages of an answer about apps as one; `kept` are the filters of further pages."""
+        answer = self._get(path, where, "apps")
+        while answer.get("next") is not None:
+            # The window of the first page: one that ends now would move on.
+            rest = {"from": answer["start"], "to": answer["end"], **kept}
+            page = self._get(path, rest | {"cursor": answer["next"]}, "apps")
+            if not page["apps"]:
+                raise self._strange("an empty page that is not the last")
+            answer = {**page, "apps": [*answer["apps"], *page["apps"]]}
+        return answer
 
     def series(
         self,
@@ -254,17 +260,44 @@ class Client:
         series = self._get("/api/v1/series", where, "points")
         return series if as_frame is None else _frame(series["points"], as_frame)
 
+    def faults(
+        self,
+        *,
+        app: str | None = None,
+        window: str | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        release: str | None = None,
+        knowledge_base: str | None = None,
+        as_frame: FrameKind | None = None,
+    ) -> Any:
+        """The share of each fault of every app. A frame has one row per app and fault.
+
+        Raises:
+            ClientError: The server refused, with its reason.
+        """
+        kept = {"release": release, "knowledge_base": knowledge_base}
+        where = {"app": app, "window": window, "from": since, "to": until, **kept}
+        faults = self._all_apps("/api/v1/faults", where, kept)
+        if as_frame is None:
+            return faults
+        rows = [{"app": app["app"], **one} for app in faults["apps"] for one in app["faults"]]
+        return _frame(rows, as_frame)
+
     def feedback(
         self,
         trace_id: str,
-        value: float,
+        value: float | None = None,
         *,
         metric: str | None = None,
         statement: int | None = None,
+        fault: str | None = None,
         comment: str | None = None,
         author: str | None = None,
     ) -> dict[str, Any]:
         """Mark a trace (or one metric, or one statement of it): 0 is bad, 1 is good.
+
+        Or say what was at fault in it, in place of a value: `fault="invented"`.
 
         A mark without an `author` counts as often as it is sent, so after a 503 it is not sent
         again: the answer may have been lost on its way back.
@@ -274,6 +307,7 @@ class Client:
             "value": value,
             "metric": metric,
             "statement": statement,
+            "fault": fault,
             "comment": comment,
             "author": author,
         }
@@ -371,47 +405,6 @@ class Client:
         return ClientError(
             "{url} answered with {what}; is it rag-monitor?", url=self.url, what=what
         )
-
-
-class _Network:
-    """Each request over a connection of its own, so that threads can share a client."""
-
-    def __init__(self, url: str) -> None:
-        parts = urlsplit(url)
-        self._scheme = parts.scheme
-        self._host = parts.hostname or ""
-        self._port = parts.port or (443 if parts.scheme == "https" else 80)
-        self._prefix = parts.path
-        user = basic(parts.username, parts.password)
-        self._headers = {"Connection": "close"} | ({} if user is None else {"Authorization": user})
-
-    def __call__(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None,
-        headers: Mapping[str, str],
-        timeout_s: float,
-    ) -> Reply:
-        """The answer; a redirect is one: following it could carry the key to somebody else."""
-        proxy = proxy_for(self._scheme, self._host)
-        tls = self._scheme == "https"
-        with closing(Connection(self._host, self._port, tls=tls, proxy=proxy)) as connection:
-            return connection.request(
-                method,
-                self._prefix + path,
-                body,
-                {**headers, **self._headers},
-                deadline=Deadline(timeout_s),
-            )
-
-
-def _is_address(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
 
 
 def _header(key: str) -> str:

@@ -29,6 +29,8 @@ _COMBINED: Final = f'{_OF_RELEASE},judge="combined"'
 _WHOLE: Final = f'{_OF},judge="combined"'
 """An app over all its releases: a mean of their means would weigh six traces of a canary as much as
 four hundred of the release before it."""
+_AT_FAULT: Final = f'{_OF},fault!="none"'
+_SHARE_AT_FAULT: Final = ((None, "green"), (0.05, "orange"), (0.15, "red"))
 _QUALITY: Final = ((None, "red"), (0.5, "orange"), (0.8, "green"))
 _BAD_IF_ANY: Final = ((None, "green"), (1, "red"))
 
@@ -101,6 +103,36 @@ def quality() -> list[Panel]:
         _score("refusal_rate", "Refusals"),
         _score("citation_recall", "Statements that what they cite supports"),
         _score("citation_validity", "Citations of passages that exist"),
+        Panel(
+            title="Faults now",
+            kind="bargauge",
+            description="Share of traces with each fault, of the last hour.",
+            unit="percentunit",
+            low=0,
+            high=1,
+            colours=_SHARE_AT_FAULT,
+            links=[TRACES],
+            queries=[
+                Query(
+                    expr=f"avg by (app, fault) (rag_monitor_app_fault_ratio{{{_AT_FAULT}}})",
+                    legend="{{app}} {{fault}}",
+                    instant=True,
+                )
+            ],
+        ),
+        Panel(
+            title="Faults over time",
+            description="Share of traces with each fault, of all releases together.",
+            unit="percentunit",
+            low=0,
+            links=[TRACES],
+            queries=[
+                Query(
+                    expr=f"avg by (app, fault) (rag_monitor_app_fault_ratio{{{_AT_FAULT}}})",
+                    legend="{{app}} {{fault}}",
+                )
+            ],
+        ),
         Panel(
             title="Change of faithfulness by release",
             description="Difference to the app as a whole: a release that stands out.",

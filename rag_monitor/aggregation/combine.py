@@ -15,6 +15,7 @@ from typing import Final
 
 from rag_monitor.aggregation import keys
 from rag_monitor.aggregation.totals import Totals, sum_of
+from rag_monitor.domain.fault import is_share_at_fault
 from rag_monitor.domain.judgement import is_embedded
 from rag_monitor.domain.rollup import REFUSAL_METRIC
 from rag_monitor.metrics.rag import BAD_BELOW
@@ -278,7 +279,7 @@ def _worst_case(
     if not totals.suspect:
         return lower, upper
     weight = totals.moment(keys.SUSPECT_WEIGHT)
-    worst = 1.0 if metric == REFUSAL_METRIC else 0.0
+    worst = 1.0 if metric == REFUSAL_METRIC or is_share_at_fault(metric) else 0.0
     share = weight / (weight + totals.weight)
     mean = (1.0 - share) * point.value + share * worst
     # The suspects spread around the mixed mean like one more stratum.

@@ -30,6 +30,7 @@ from rag_monitor.aggregation.comparison import (
     previous_release,
 )
 from rag_monitor.aggregation.dependence import design_of, same_judges, score_share
+from rag_monitor.aggregation.fault_sums import of_metric
 from rag_monitor.aggregation.latencies import LatencySummary, latency_summary
 from rag_monitor.aggregation.request_cache import CachedSource, FoldedReleases
 from rag_monitor.aggregation.routing import confusions_of
@@ -350,11 +351,11 @@ class Estimates:
         return first_seen(self._load_traces(project, app, lookback))
 
     def judged_series(self, selection: Selection) -> list[Series]:
-        """Every metric, judge and release that was judged in the window, in order."""
+        """Every metric of scores, judge and release judged in the window, in order."""
         keys_of_scores = {
             (keys.without_knowledge_base(row.key.metric), row.key.judge, row.key.release)
             for row in self._sums(selection, None)
-            if row.key.judge
+            if row.key.judge and not keys.is_of_faults(row.key.metric)
         }
         return [
             replace(selection.series(metric, judge), release=release)
@@ -451,13 +452,13 @@ class Estimates:
         return 1.0 if sums is None else sums.tuned_lam()
 
     def _scores(self, series: Series, window: Window) -> Sequence[Rollup]:
-        return self._source.load(query_of(series, window))
+        return of_metric(self._source.load(query_of(series, window)), series.metric)
 
     def _summed(
         self, series: Series, window: Window, step: timedelta | None = None
     ) -> Sequence[Rollup]:
         """As `_scores`, for adding up."""
-        return self._source.load_sums(query_of(series, window), step)
+        return of_metric(self._source.load_sums(query_of(series, window), step), series.metric)
 
     def _count(self, series: Series, window: Window) -> int:
         return sum_of(self._traces_of(series, window)).count

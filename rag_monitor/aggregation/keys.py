@@ -6,6 +6,7 @@ import hashlib
 from functools import lru_cache
 from typing import Final
 
+from rag_monitor.domain.fault import FAULT_METRIC
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.rollup import LATE_MOMENT
 
@@ -113,6 +114,11 @@ def belongs_to(metric: str, name: str | None) -> bool:
 def without_knowledge_base(metric: str) -> str:
     """The metric's own name."""
     return metric.partition(_OF)[0]
+
+
+def is_of_faults(metric: str) -> bool:
+    """Whether rollups keep the sums of all faults under it."""
+    return without_knowledge_base(metric) == FAULT_METRIC
 
 
 def hit_dimension(kind: HitKind, name: str, basis: str) -> str:

@@ -17,6 +17,7 @@ from typing import Final
 from rag_monitor import telemetry
 from rag_monitor.aggregation import keys
 from rag_monitor.aggregation.clusters import bucket_of, cluster_of
+from rag_monitor.aggregation.fault_sums import pack, with_fault_scores
 from rag_monitor.aggregation.label_eligibility import corrects_judge
 from rag_monitor.aggregation.latencies import fine_bucket
 from rag_monitor.aggregation.totals import Totals
@@ -93,8 +94,12 @@ def summarise(facts: Sequence[TraceFacts]) -> list[Rollup]:
         _add_to_bucket(counted, bucket, 1.0, 0.0)
         _add_latencies(group.table, trace, bucket)
         _add_scores(table, fact, bucket)
+        faults = with_fault_scores(fact)
+        if faults is not None:
+            _add_scores(table, faults, bucket)
     for place, group in groups.items():
         _fold_sources(group)
+        pack(group.table)
         traces = _with_bounded_names(group.traces)
         _add_hits(group.table, traces)
         if place in clustered:

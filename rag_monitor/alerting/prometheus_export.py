@@ -21,6 +21,7 @@ from rag_monitor.aggregation.keys import COMBINED
 from rag_monitor.aggregation.prometheus_labels import app_label, safe_label
 from rag_monitor.alerting.params import number, required, word
 from rag_monitor.domain.alert import AlertRule, RuleKind
+from rag_monitor.domain.fault import FAULT_METRICS
 from rag_monitor.domain.trace import DEFAULT_PROJECT
 from rag_monitor.statistics.wilson import z_two_sided
 
@@ -238,15 +239,19 @@ def _exposed(rule: AlertRule) -> bool:
 def _threshold(rule: AlertRule) -> _Native | None:
     if not _exposed(rule):
         return None
-    at = _selector(rule, metric=rule.metric, judge=word(rule, "judge"))
-    enough = f"{_of_leader(f'rag_monitor_app_score_samples{at}')} >= {rule.min_judged}"
+    fault = FAULT_METRICS.get(rule.metric or "")
+    if fault is not None and word(rule, "judge") != COMBINED:
+        return None
+    name, at = "rag_monitor_app_fault_ratio", _selector(rule, fault=fault and fault.value)
+    if fault is None:
+        name = "rag_monitor_app_score"
+        at = _selector(rule, metric=rule.metric, judge=word(rule, "judge"))
+    enough = f"{_of_leader(f'{name}_samples{at}')} >= {rule.min_judged}"
     widening = _widening(rule)
 
     def end(side: str) -> str:
-        score = _of_leader(f"rag_monitor_app_score{at}")
-        return (
-            f"{score} + {widening} * ({_of_leader(f'rag_monitor_app_score_{side}{at}')} - {score})"
-        )
+        score = _of_leader(f"{name}{at}")
+        return f"{score} + {widening} * ({_of_leader(f'{name}_{side}{at}')} - {score})"
 
     def summary(side: str, limit: str) -> str:
         return (
@@ -265,7 +270,7 @@ def _threshold(rule: AlertRule) -> _Native | None:
 
 def _drop(rule: AlertRule) -> _Native | None:
     offset_and_name = _OFFSETS.get(word(rule, "baseline"))
-    if not _exposed(rule) or offset_and_name is None:
+    if not _exposed(rule) or offset_and_name is None or rule.metric in FAULT_METRICS:
         return None
     offset, name = offset_and_name
     at = _selector(rule, metric=rule.metric, judge=word(rule, "judge"))

@@ -70,6 +70,25 @@ STAGES: Final[Mapping[Fault, Stage]] = MappingProxyType(
 )
 """Who is responsible for each fault; nobody for none."""
 
+FAULT_METRIC: Final = "fault"
+"""Under which rollups keep the sums of all faults together."""
+
+
+def fault_metric(fault: Fault) -> str:
+    """What the share of traces with that fault is called as a metric: `fault:invented`."""
+    return f"{FAULT_METRIC}:{fault.value}"
+
+
+FAULT_METRICS: Final[Mapping[str, Fault]] = MappingProxyType(
+    {fault_metric(fault): fault for fault in Fault}
+)
+"""The share of each fault, `none` among them, by its name as a metric."""
+
+
+def is_share_at_fault(metric: str) -> bool:
+    """Whether it is a share of traces that is the worse the higher."""
+    return FAULT_METRICS.get(metric, Fault.NONE) is not Fault.NONE
+
 
 class EvidenceKind(StrEnum):
     """What a piece of evidence says."""

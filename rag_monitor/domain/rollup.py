@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import Final
 
+from rag_monitor.domain.fault import Fault
 from rag_monitor.domain.score import Score
 from rag_monitor.domain.trace import Trace
 from rag_monitor.domain.window import Window
@@ -126,6 +127,8 @@ class TraceFacts:
     """π by judge name; `PEOPLE` is among them where people were asked to label the trace."""
     labels: Mapping[str, float] = field(default_factory=dict)
     """What people say, by metric."""
+    faults: Mapping[str, Mapping[Fault, float]] = field(default_factory=dict)
+    """The probability of each fault, by the identity of the judge as text."""
     received_at: datetime | None = None
     """When the trace arrived; None: unknown, taken as live."""
     day: date | None = None

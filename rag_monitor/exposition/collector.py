@@ -19,7 +19,7 @@ from prometheus_client.registry import Collector
 from prometheus_client.samples import Exemplar
 
 from rag_monitor.domain.rollup import LATENCY_BUCKETS_S
-from rag_monitor.exposition.points import HitPoint, LatencyPoint, ScorePoint
+from rag_monitor.exposition.points import FaultPoint, HitPoint, LatencyPoint, ScorePoint
 from rag_monitor.exposition.snapshot import LATENCIES, Snapshot
 
 
@@ -62,6 +62,7 @@ def state_families(state: State) -> Iterator[Metric]:
 def value_families(snapshot: Snapshot) -> Iterator[Metric]:
     """What comes from the database; always the same families in the same order."""
     yield from _scores(snapshot)
+    yield from _faults(snapshot)
     yield from _latencies(snapshot)
     yield from _hits(snapshot)
     yield from _counts(snapshot)
@@ -138,6 +139,31 @@ def _scores(snapshot: Snapshot) -> Iterator[Metric]:
     )
 
 
+def _faults(snapshot: Snapshot) -> Iterator[Metric]:
+    yield from _with_interval(
+        "rag_monitor_fault_ratio",
+        "Share of traces with a fault over the last hour.",
+        "Judged traces behind the share.",
+        ("app", "release", "fault"),
+        (
+            ((point.app, point.release, point.fault), point.ratio, point)
+            for point in snapshot.faults
+            if point.release is not None
+        ),
+    )
+    yield from _with_interval(
+        "rag_monitor_app_fault_ratio",
+        "Share of traces with a fault over the last hour, of all releases together.",
+        "Judged traces behind the share.",
+        ("app", "fault"),
+        (
+            ((point.app, point.fault), point.ratio, point)
+            for point in snapshot.faults
+            if point.release is None
+        ),
+    )
+
+
 def _hits(snapshot: Snapshot) -> Iterator[Metric]:
     return _with_interval(
         "rag_monitor_hit_ratio",
@@ -153,7 +179,7 @@ def _with_interval(
     help_of_value: str,
     help_of_samples: str,
     labels: Sequence[str],
-    points: Iterable[tuple[Sequence[str], float | None, ScorePoint | HitPoint]],
+    points: Iterable[tuple[Sequence[str], float | None, ScorePoint | FaultPoint | HitPoint]],
 ) -> Iterator[Metric]:
     """An estimate as four families: itself, the ends of its interval, and what it is made of."""
     value = GaugeMetricFamily(name, help_of_value, labels=labels)

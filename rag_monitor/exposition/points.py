@@ -62,6 +62,21 @@ def examples_of(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FaultPoint:
+    """The share of traces with one fault."""
+
+    project: str
+    app: str
+    release: str | None
+    """None: of all releases together."""
+    fault: str
+    ratio: float
+    lower: float | None
+    upper: float | None
+    samples: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScorePoint:
     """One estimate."""
 

@@ -19,6 +19,7 @@ from rag_monitor.aggregation.estimates import Estimates
 from rag_monitor.aggregation.keys import COMBINED
 from rag_monitor.aggregation.prometheus_labels import app_label, safe_label
 from rag_monitor.domain.alert import Alert, AlertState
+from rag_monitor.domain.fault import Fault, fault_metric
 from rag_monitor.domain.rollup import LATENCY_BUCKETS_S, TRACES_METRIC
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.stored import TimedTrace
@@ -26,6 +27,7 @@ from rag_monitor.domain.window import Series, Window
 from rag_monitor.exposition.points import (
     AlertPoint,
     Examples,
+    FaultPoint,
     HitPoint,
     LatencyPoint,
     ScorePoint,
@@ -67,6 +69,7 @@ class Snapshot:
     leads: bool = False
     """Whether the process that took it leads."""
     scores: tuple[ScorePoint, ...] = ()
+    faults: tuple[FaultPoint, ...] = ()
     latencies: tuple[LatencyPoint, ...] = ()
     hits: tuple[HitPoint, ...] = ()
     traces: tuple[TracesPoint, ...] = ()
@@ -79,6 +82,7 @@ class Snapshot:
         """How many time series this makes at most."""
         return (
             4 * len(self.scores)
+            + 4 * len(self.faults)
             + _SERIES_PER_HISTOGRAM * len(self.latencies)
             + 4 * len(self.hits)
             + len(self.traces)
@@ -88,7 +92,7 @@ class Snapshot:
     @property
     def projects(self) -> set[str]:
         """Those that have a series."""
-        kinds = (self.scores, self.latencies, self.hits, self.traces, self.alerts)
+        kinds = (self.scores, self.faults, self.latencies, self.hits, self.traces, self.alerts)
         return {point.project for kind in kinds for point in kind}
 
     def of(self, project: str) -> Snapshot:
@@ -96,6 +100,7 @@ class Snapshot:
         return replace(
             self,
             scores=tuple(point for point in self.scores if point.project == project),
+            faults=tuple(point for point in self.faults if point.project == project),
             latencies=tuple(point for point in self.latencies if point.project == project),
             hits=tuple(point for point in self.hits if point.project == project),
             traces=tuple(point for point in self.traces if point.project == project),
@@ -112,6 +117,7 @@ def together(parts: Iterable[Snapshot]) -> Snapshot:
     return replace(
         all_parts[0],
         scores=tuple(point for part in all_parts for point in part.scores),
+        faults=tuple(point for part in all_parts for point in part.faults),
         latencies=tuple(point for part in all_parts for point in part.latencies),
         hits=tuple(point for part in all_parts for point in part.hits),
         traces=tuple(point for part in all_parts for point in part.traces),
@@ -253,6 +259,7 @@ class _Reading:
             statuses = counter.count(source.counts, project, app, self.window.end)
         return Snapshot(
             scores=_scores(folded, selection, label),
+            faults=_faults(folded, selection, label, releases),
             latencies=_with_examples(
                 _latencies(folded, selection, label, releases),
                 examples_of(self.recent(project, app), kept, OTHER_RELEASE),
@@ -289,6 +296,45 @@ def _score(estimates: Estimates, series: Series, label: str, window: Window) -> 
         lower=estimate.lower,
         upper=estimate.upper,
         samples=estimate.judged,
+    )
+
+
+def _faults(
+    estimates: Estimates, selection: Selection, label: str, releases: Sequence[str]
+) -> tuple[FaultPoint, ...]:
+    """Of `none`, and of those faults that a trace of the app may have."""
+    of_app = [_fault(estimates, selection, label, fault) for fault in Fault]
+    shown = [point for point in of_app if point is not None and _has_share(point)]
+    points = {(point.release, point.fault): point for point in shown}
+    for release in releases:
+        for named in shown:
+            only = replace(selection, release=release)
+            point = _fault(estimates, only, label, Fault(named.fault))
+            if point is not None:
+                points.setdefault((point.release, point.fault), point)
+    return tuple(points.values())
+
+
+def _has_share(point: FaultPoint) -> bool:
+    return bool(point.ratio) or point.fault == Fault.NONE.value
+
+
+def _fault(
+    estimates: Estimates, selection: Selection, label: str, fault: Fault
+) -> FaultPoint | None:
+    series = selection.series(fault_metric(fault), COMBINED)
+    share = estimates.estimate(series, selection.window)
+    if share.value is None:
+        return None
+    return FaultPoint(
+        project=selection.project,
+        app=label,
+        release=None if selection.release is None else safe_label(selection.release),
+        fault=fault.value,
+        ratio=share.value,
+        lower=share.lower,
+        upper=share.upper,
+        samples=share.judged,
     )
 
 

@@ -27,8 +27,23 @@ METRIC_NAMES: Final[Mapping[str, str]] = {
     "generation_ms": msgid("Generation"),
     "end_to_end_ms": msgid("End to end"),
     "retrieval_ms": msgid("Retrieval"),
+    "fault:none": msgid("Share without a fault"),
+    "fault:knowledge_gap": msgid("Share missing from the knowledge base"),
+    "fault:missed_retrieval": msgid("Share missed by the retriever"),
+    "fault:bad_ranking": msgid("Share ranked too low"),
+    "fault:invented": msgid("Share of invented answers"),
+    "fault:contradicted": msgid("Share that contradicts its passages"),
+    "fault:off_topic": msgid("Share off topic"),
+    "fault:incomplete": msgid("Share of incomplete answers"),
+    "fault:needless_refusal": msgid("Share refused needlessly"),
+    "fault:wrong_citation": msgid("Share with a wrong citation"),
+    "fault:stale_source": msgid("Share from an outdated source"),
+    "fault:conflicting_sources": msgid("Share with conflicting sources"),
+    "fault:wrong_route": msgid("Share wrongly routed"),
+    "fault:backend_error": msgid("Share with a back-end error"),
 }
-"""Of the metrics of live traffic, times included; to be translated where they are shown."""
+"""Of the metrics of live traffic, times and shares of faults included; to be translated where they
+are shown."""
 
 _IN_A_SENTENCE: Final = re.compile(rf" ?(?<![\w./-])({'|'.join(METRIC_NAMES)})(?![\w./-]) ?")
 """A metric standing alone: an application may be called `faithfulness-test`."""

@@ -27,6 +27,7 @@ from rag_monitor.server.readiness import Readiness
 from rag_monitor.server.routes import (
     admin,
     alerts,
+    faults,
     feedback,
     operations,
     otlp,
@@ -62,7 +63,7 @@ _PROBLEMS: Final = {
 
 
 _PARTS: Final = (
-    *(otlp, traces, feedback, quality, alerts, admin, operations),
+    *(otlp, traces, feedback, quality, faults, alerts, admin, operations),
     *(
         assets,
         overview,

@@ -15,6 +15,7 @@ from typing import Final
 from rag_monitor.aggregation.estimates import Estimates
 from rag_monitor.aggregation.keys import COMBINED
 from rag_monitor.aggregation.latencies import LatencySummary
+from rag_monitor.domain.fault import FAULT_METRICS
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.rollup import REFUSAL_METRIC
 from rag_monitor.domain.selection import Selection
@@ -153,6 +154,18 @@ def _judges(coverage: Sequence[tuple[str, int]], traces: int) -> list[JudgeShare
         for judge, count in coverage
         if count
     ]
+
+
+def fault_shares(estimates: Estimates, selection: Selection) -> list[Estimate]:
+    """The share of each fault, `none` first, in the order of `Fault`; empty: nothing is diagnosed.
+
+    Reads all of them at once where the estimates are those of `Estimates.once`.
+    """
+    shares = [
+        estimates.estimate(selection.series(metric, COMBINED), selection.window)
+        for metric in FAULT_METRICS
+    ]
+    return shares if any(s.judged or s.failed or s.suspect for s in shares) else []
 
 
 def by_knowledge_base(

@@ -17,6 +17,7 @@ from fastapi.routing import APIRoute
 from starlette.responses import Response
 
 from rag_monitor.aggregation.keys import COMBINED
+from rag_monitor.domain.fault import FAULT_METRICS
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.window import Series, Window
 from rag_monitor.exposition.snapshot import LATENCIES
@@ -35,8 +36,8 @@ _NOT_KEPT: Final = {
         "`release`."
     ),
     "knowledge_base": Message(
-        "only /api/v1/series can be asked for one; /api/v1/summary tells the metrics of each "
-        "under `knowledge_bases`."
+        "only /api/v1/series and /api/v1/faults can be asked for one; /api/v1/summary tells the "
+        "metrics of each under `knowledge_bases`."
     ),
     "release": Message("what is asked for here is not kept by release."),
 }
@@ -97,6 +98,15 @@ def check_parameters(request: Request) -> None:
                 reason=reason,
                 kind="invalid-input",
             )
+
+
+def known_in_series(name: str) -> str:
+    """The name, if it is that of a metric or of the share of a fault.
+
+    Raises:
+        ValueError: As `known_metric`.
+    """
+    return name if name in FAULT_METRICS else known_metric(name)
 
 
 def known_metric(name: str) -> str:

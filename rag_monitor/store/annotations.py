@@ -11,6 +11,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, and_, or_, select
 
 from rag_monitor.domain.clock import Clock
+from rag_monitor.domain.fault import Fault
 from rag_monitor.domain.feedback import Feedback
 from rag_monitor.domain.score import ReportedScore
 from rag_monitor.domain.stored import LabelledScore
@@ -26,6 +27,7 @@ _COLUMNS = (
     "value",
     "metric",
     "statement",
+    "fault",
     "comment",
     "author",
     "created_at",
@@ -44,6 +46,7 @@ class FeedbackAnnotations:
 
         def work(connection: Connection) -> None:
             row = {name: getattr(mark, name) for name in _COLUMNS}
+            row["fault"] = None if mark.fault is None else mark.fault.value
             connection.execute(self._database.insert(feedback), [row])
             trace = connection.execute(
                 select(traces.c.app, traces.c.started_at).where(
@@ -170,7 +173,8 @@ def load_feedback(
     for row in connection.execute(statement):
         # Marks without an author may be of different people: each counts.
         person = row.author if row.author is not None else row.id
-        newest[row.trace_id, row.metric, row.statement, person] = _load(row)
+        thing = (row.metric, row.statement, row.fault is not None)
+        newest[row.trace_id, *thing, person] = _load(row)
     by_trace: dict[str, list[Feedback]] = defaultdict(list)
     for mark in newest.values():
         by_trace[mark.trace_id].append(mark)
@@ -178,7 +182,8 @@ def load_feedback(
 
 
 def _load(row: Any) -> Feedback:
-    return Feedback(**{name: row._mapping[name] for name in _COLUMNS})
+    mark = {name: row._mapping[name] for name in _COLUMNS}
+    return Feedback(**mark | {"fault": None if row.fault is None else Fault(row.fault)})
 
 
 MOST_SHOWN: Final = 500

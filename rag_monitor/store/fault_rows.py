@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
+from datetime import date
 from typing import Any, Final
 
+from sqlalchemy import Connection, Select, func, select
+
 from rag_monitor.domain.fault import Diagnosis, EvidenceKind, Fault, FaultEvidence
+from rag_monitor.domain.window import Window
+from rag_monitor.store.tables import faults
 
 _EVIDENCE_FIELDS: Final = tuple(field.name for field in fields(FaultEvidence))
 
@@ -26,9 +32,46 @@ def load_diagnosis(row: Any) -> Diagnosis:
     """A row of `faults`."""
     return Diagnosis(
         judge=row.judge,
-        probabilities={Fault(name): value for name, value in row.probabilities.items()},
+        probabilities=_probabilities(row),
         evidence=tuple(_load_evidence(item) for item in row.evidence),
     )
+
+
+def load_probabilities(
+    connection: Connection, project: str, trace_ids: Sequence[str], days: Collection[date]
+) -> dict[str, dict[str, dict[Fault, float]]]:
+    """The probabilities of faults by trace and judge."""
+    by_trace: dict[str, dict[str, dict[Fault, float]]] = defaultdict(dict)
+    statement = select(faults.c.trace_id, faults.c.judge, faults.c.probabilities).where(
+        faults.c.project == project,
+        faults.c.trace_id.in_(trace_ids),
+        faults.c.day.in_(days),
+    )
+    for row in connection.execute(statement):
+        by_trace[row.trace_id][row.judge] = _probabilities(row)
+    return dict(by_trace)
+
+
+def most_at_fault(project: str, app: str, fault: Fault, window: Window, limit: int) -> Select[Any]:
+    """Ids of the traces with that fault, the most probable first; of `none`, with any other."""
+    same = faults.c.fault == fault.value
+    return (
+        select(faults.c.trace_id)
+        .where(
+            faults.c.project == project,
+            faults.c.app == app,
+            same if fault is not Fault.NONE else ~same,
+            faults.c.started_at >= window.start,
+            faults.c.started_at < window.end,
+        )
+        .group_by(faults.c.trace_id)
+        .order_by(func.max(faults.c.probability).desc(), faults.c.trace_id)
+        .limit(limit)
+    )
+
+
+def _probabilities(row: Any) -> dict[Fault, float]:
+    return {Fault(name): value for name, value in row.probabilities.items()}
 
 
 def _dump_evidence(evidence: FaultEvidence) -> dict[str, Any]:

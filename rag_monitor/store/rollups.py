@@ -17,6 +17,7 @@ from rag_monitor.domain.stored import ChangedMinute, StaleBlock
 from rag_monitor.store import bulk, purge_horizon, rollup_changes, rollup_tiers
 from rag_monitor.store.annotations import load_feedback
 from rag_monitor.store.engine import Database
+from rag_monitor.store.fault_rows import load_probabilities
 from rag_monitor.store.purge_horizon import PurgeHorizon
 from rag_monitor.store.rollup_rows import columns_of, dump_rollup, load_rollups
 from rag_monitor.store.score_rows import load_score
@@ -239,6 +240,7 @@ def _with_scores(connection: Connection, project: str, rows: Sequence[Any]) -> l
     ):
         probabilities[row.trace_id][row.judge] = row.probability
     called = load_hits(connection, project, ids, days)
+    diagnosed = load_probabilities(connection, project, ids, days)
     marks = load_feedback(connection, project, ids)
     return [
         TraceFacts(
@@ -246,6 +248,7 @@ def _with_scores(connection: Connection, project: str, rows: Sequence[Any]) -> l
             scores=tuple(scores_by_trace[row.trace_id]),
             probabilities=probabilities[row.trace_id],
             labels=labels_of(marks.get(row.trace_id, ())),
+            faults=diagnosed.get(row.trace_id, {}),
             received_at=row.received_at,
             day=row.day,
         )

@@ -226,6 +226,7 @@ faults: Final = Table(
     _column("evidence", Json),
     _column("created_at", Moment),
     PrimaryKeyConstraint("project", "trace_id", "judge", "day"),
+    Index("ix_faults_fault", "project", "app", "fault", "started_at", "probability"),
     **PARTITION_BY,
 )
 
@@ -263,6 +264,7 @@ feedback: Final = Table(
     _column("value", Float),
     Column("metric", Name),
     Column("statement", Integer),
+    Column("fault", Name),  # NULL: the mark is about something else
     Column("comment", SafeText),
     Column("author", Name),
     _column("created_at", Moment),

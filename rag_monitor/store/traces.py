@@ -9,6 +9,7 @@ from typing import Any, Final
 from sqlalchemy import (
     ColumnElement,
     Select,
+    Table,
     and_,
     exists,
     func,
@@ -17,6 +18,7 @@ from sqlalchemy import (
 )
 
 from rag_monitor.domain.clock import Clock
+from rag_monitor.domain.fault import FAULT_METRICS
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.rollup import TRACES_METRIC
 from rag_monitor.domain.stored import (
@@ -40,7 +42,7 @@ from rag_monitor.store.annotations import load_feedback, load_reported
 from rag_monitor.store.bulk import distinct_values, skip_scan
 from rag_monitor.store.engine import Database
 from rag_monitor.store.erasure import erase_user
-from rag_monitor.store.fault_rows import load_diagnosis
+from rag_monitor.store.fault_rows import load_diagnosis, most_at_fault
 from rag_monitor.store.names import Names
 from rag_monitor.store.page_cursor import encode_cursor
 from rag_monitor.store.rollup_tiers import TIERS
@@ -262,8 +264,16 @@ class Traces:
     ) -> list[str]:
         """Ids of the traces with the lowest current scores of `metric`, the lowest first.
 
-        With a knowledge base only those that it gave passages to.
+        Of the share of a fault those that have it, the most probable first; of the share without
+        one those that have any. With a knowledge base only those that it gave passages to.
         """
+        fault = FAULT_METRICS.get(metric)
+        if fault is not None:
+            statement = most_at_fault(project, app, fault, window, limit)
+            if knowledge_base is not None:
+                statement = statement.where(_gave_passages(knowledge_base, faults))
+            with self._database.read() as connection:
+                return list(connection.execute(statement).scalars())
         lowest = func.min(scores.c.value)
         statement = (
             select(scores.c.trace_id)
@@ -337,12 +347,12 @@ def _past_releases(project: str, app: str) -> Select[Any]:
     )
 
 
-def _gave_passages(knowledge_base: str) -> ColumnElement[bool]:
-    """Whether a hit of that knowledge base succeeded and was not empty in the trace of a score."""
+def _gave_passages(knowledge_base: str, table: Table = scores) -> ColumnElement[bool]:
+    """Whether a hit of that knowledge base succeeded and was not empty in the trace of a row."""
     return exists().where(
-        hits.c.project == scores.c.project,
-        hits.c.trace_id == scores.c.trace_id,
-        hits.c.day == scores.c.day,
+        hits.c.project == table.c.project,
+        hits.c.trace_id == table.c.trace_id,
+        hits.c.day == table.c.day,
         hits.c.kind == HitKind.KNOWLEDGE_BASE.value,
         hits.c.name == knowledge_base,
         hits.c.ok,

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
-from rag_monitor.domain.fault import Diagnosis, EvidenceKind, Fault, FaultEvidence
+from rag_monitor.aggregation.estimates import Estimates
+from rag_monitor.aggregation.rollup import summarise
+from rag_monitor.domain.fault import Diagnosis, EvidenceKind, Fault, FaultEvidence, fault_metric
+from rag_monitor.domain.feedback import Feedback
+from rag_monitor.domain.hit import Hit, HitKind
+from rag_monitor.domain.judgement import JudgeIdentity
+from rag_monitor.domain.rollup import TraceFacts
+from rag_monitor.domain.score import Score, ScoreStatus
+from rag_monitor.domain.stored import RetentionPolicy
 from rag_monitor.domain.trace import Retrieval, RetrievedDocument, Trace
+from rag_monitor.domain.window import Estimate, Series, Window
 from rag_monitor.store import earlier_passages
 from rag_monitor.store.store import Store
-from rag_monitor.testing import EPOCH, make_trace
+from rag_monitor.testing import EPOCH, ManualClock, make_trace
 from tests.contract.evidence import claim, ingest
 
+JUDGE = JudgeIdentity(name="embedded", model="m", prompts="p")
 FOUND = Diagnosis(
     judge="embedded/m/p/1",
     probabilities={Fault.INVENTED: 0.75, Fault.NONE: 0.25},
@@ -79,6 +90,138 @@ def test_erasing_a_user_erases_what_was_at_fault(store: Store) -> None:
     ingest(store, make_trace())
 
     assert store.traces.get("default", task.trace.trace_id).faults == ()
+
+
+def diagnosed(store: Store, faults: dict[str, Diagnosis], **fields: Any) -> dict[str, str]:
+    """Traces of the app `desk`, judged and diagnosed; their ids by name."""
+    traces = {name: make_trace(id=name, app="desk", **fields) for name in faults}
+    ingest(store, *traces.values())
+    by_trace = {trace.trace_id: name for name, trace in traces.items()}
+    for task in claim(store):
+        found = faults[by_trace[task.trace.trace_id]]
+        score = Score(metric="faithfulness", status=ScoreStatus.SCORED, value=0.5, judge=JUDGE)
+        store.tasks.complete_many([(task, (score,), ())], diagnoses={task.id: found})
+    return {name: trace.trace_id for name, trace in traces.items()}
+
+
+def at_fault(fault: Fault, p: float) -> Diagnosis:
+    return Diagnosis(judge=str(JUDGE), probabilities={fault: p, Fault.NONE: 1.0 - p})
+
+
+def label(trace_id: str, fault: Fault, author: str = "amy", after_s: int = 0) -> Feedback:
+    return Feedback(
+        project="default",
+        trace_id=trace_id,
+        value=float(fault is Fault.NONE),
+        fault=fault,
+        author=author,
+        created_at=EPOCH + timedelta(seconds=after_s),
+    )
+
+
+def add_up(store: Store) -> list[TraceFacts]:
+    """Add up what changed; the facts it is made of."""
+    dirty = store.rollups.changed()
+    facts = list(store.rollups.facts(dirty))
+    store.rollups.replace(dirty, summarise(facts))
+    return facts
+
+
+def share(store: Store, fault: Fault, knowledge_base: str | None = None) -> Estimate:
+    series = Series(
+        project="default",
+        app="desk",
+        metric=fault_metric(fault),
+        judge="combined",
+        knowledge_base=knowledge_base,
+    )
+    window = Window(EPOCH - timedelta(hours=1), EPOCH + timedelta(hours=1))
+    return Estimates(store.rollups).estimate(series, window)
+
+
+def test_shares_of_faults_are_added_up_minute_by_minute(store: Store) -> None:
+    diagnosed(store, {"1": at_fault(Fault.INVENTED, 0.8), "2": at_fault(Fault.BAD_RANKING, 0.4)})
+
+    add_up(store)
+
+    invented, ranking = share(store, Fault.INVENTED), share(store, Fault.BAD_RANKING)
+    assert (invented.value, invented.judged) == (pytest.approx(0.4), 2)
+    assert (ranking.value, ranking.rests_on) == (pytest.approx(0.2), str(JUDGE))
+    assert share(store, Fault.NONE).value == pytest.approx(0.4)
+    assert share(store, Fault.STALE_SOURCE).value == 0.0
+
+
+def test_what_people_say_of_a_fault_labels_every_share(store: Store) -> None:
+    ids = diagnosed(store, {"1": at_fault(Fault.INVENTED, 0.8)})
+    add_up(store)
+
+    store.feedback.add(label(ids["1"], Fault.NONE))
+    store.feedback.add(label(ids["1"], Fault.BAD_RANKING, after_s=1))
+    store.feedback.add(label(ids["1"], Fault.NONE, author="bo", after_s=2))
+    store.feedback.add(replace(label(ids["1"], Fault.NONE, after_s=3), fault=None, value=0.25))
+
+    (facts,) = add_up(store)
+    assert facts.labels["fault:bad_ranking"] == 0.5
+    assert facts.labels["fault:none"] == 0.5
+    assert facts.labels["fault:invented"] == 0.0
+    assert share(store, Fault.INVENTED).labelled == 1
+    marks = store.traces.get("default", ids["1"]).feedback
+    assert {(one.author, one.fault, one.value) for one in marks} == {
+        ("amy", Fault.BAD_RANKING, 0.0),
+        ("amy", None, 0.25),
+        ("bo", Fault.NONE, 1.0),
+    }
+
+
+def test_labels_of_faults_go_with_their_traces_and_their_authors(store: Store) -> None:
+    ids = diagnosed(store, {"1": at_fault(Fault.INVENTED, 0.8)}, user_id="u-1")
+    other = diagnosed(store, {"2": at_fault(Fault.INVENTED, 0.8)})
+    store.feedback.add(label(ids["1"], Fault.INVENTED))
+    store.feedback.add(label(other["2"], Fault.INVENTED, author="u-1"))
+
+    assert store.traces.erase_user("default", "u-1").feedback == 2
+
+    found = store.feedback.for_traces("default", [*ids.values(), *other.values()])
+    assert found == {}
+    add_up(store)
+    assert (share(store, Fault.INVENTED).judged, share(store, Fault.INVENTED).labelled) == (1, 0)
+
+
+def test_retention_forgets_the_label_and_keeps_the_share(store: Store, clock: ManualClock) -> None:
+    ids = diagnosed(store, {"1": at_fault(Fault.INVENTED, 0.8)})
+    store.feedback.add(label(ids["1"], Fault.INVENTED))
+    add_up(store)
+    clock.advance(4 * 86_400.0)
+
+    store.retention.run(clock.now(), RetentionPolicy(traces_days=1, scores_days=400))
+
+    assert store.feedback.for_traces("default", list(ids.values())) == {}
+    told = share(store, Fault.INVENTED)
+    assert (told.value, told.labelled) == (pytest.approx(0.8), 1)
+
+
+def test_the_worst_traces_of_a_fault_are_those_that_most_probably_have_it(store: Store) -> None:
+    loans = (Hit(kind=HitKind.KNOWLEDGE_BASE, name="loans", ok=True),)
+    ids = diagnosed(
+        store,
+        {
+            "1": at_fault(Fault.INVENTED, 0.7),
+            "2": at_fault(Fault.INVENTED, 0.9),
+            "3": at_fault(Fault.INVENTED, 0.1),
+            "4": at_fault(Fault.BAD_RANKING, 0.8),
+        },
+    )
+    ids |= diagnosed(store, {"5": at_fault(Fault.INVENTED, 0.6)}, hits=loans)
+    window = Window(EPOCH - timedelta(hours=1), EPOCH + timedelta(hours=1))
+
+    def worst(metric: str, knowledge_base: str | None = None) -> list[str]:
+        by_id = {trace_id: name for name, trace_id in ids.items()}
+        found = store.traces.worst("default", "desk", metric, window, 3, knowledge_base)
+        return [by_id[trace_id] for trace_id in found]
+
+    assert worst("fault:invented") == ["2", "1", "5"]
+    assert worst("fault:none") == ["2", "4", "1"]
+    assert worst("fault:invented", "loans") == ["5"]
 
 
 def test_earlier_passages_are_those_of_the_application_and_its_knowledge_base(

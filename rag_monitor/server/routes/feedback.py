@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 from pydantic import Field
 
-from rag_monitor.domain.feedback import Feedback
 from rag_monitor.i18n import msgid
 from rag_monitor.server.auth import Marker, Reader, ServicesOf
+from rag_monitor.server.marks import keep_feedback
 from rag_monitor.server.problems import AskedLanguage
 from rag_monitor.server.schemas.traces import FeedbackIn, FeedbackOut, TraceRow
 from rag_monitor.server.schemas.values import (
@@ -58,22 +58,16 @@ router = APIRouter(prefix="/api/v1", tags=[msgid("Traces")], route_class=OnceRou
 
 
 @router.post("/feedback", status_code=201)
-def post_feedback(services: ServicesOf, caller: Marker, annotation: FeedbackIn) -> FeedbackOut:
+def post_feedback(
+    request: Request, services: ServicesOf, caller: Marker, annotation: FeedbackIn
+) -> FeedbackOut:
     """Store a mark. It may overtake its trace, and counts as soon as the trace is there.
 
+    A mark has a `value`, or it names the `fault` of the trace.
     A metric that there is not is refused, with the names of those there are.
     """
-    feedback = Feedback(
-        project=caller.project,
-        trace_id=annotation.trace_id,
-        value=annotation.value,
-        metric=annotation.metric,
-        statement=annotation.statement,
-        comment=annotation.comment or None,
-        author=annotation.author or None,
-        created_at=services.clock.now(),
-    )
-    services.feedback.add(feedback)
+    feedback = annotation.feedback(caller.project, annotation.author, services.clock.now())
+    keep_feedback(services, request, caller, feedback)
     return FeedbackOut.from_domain(feedback)
 
 

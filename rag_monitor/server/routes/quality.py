@@ -12,6 +12,7 @@ from pydantic import Field
 
 from rag_monitor.aggregation.comparison import on_one_judge
 from rag_monitor.aggregation.keys import COMBINED
+from rag_monitor.domain.fault import FAULT_METRICS, is_share_at_fault
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.stored import AppSummary
 from rag_monitor.domain.window import Series, Window
@@ -20,6 +21,7 @@ from rag_monitor.i18n import msgid
 from rag_monitor.server.auth import Principal, Reader, ServicesOf
 from rag_monitor.server.problems import AskedLanguage, ProblemError
 from rag_monitor.server.quality import (
+    AppPage,
     app_quality,
     by_knowledge_base,
     on_grid,
@@ -43,9 +45,9 @@ from rag_monitor.server.schemas.quality import (
 )
 from rag_monitor.server.schemas.values import (
     Given,
-    KnownMetric,
     Moment,
     Name,
+    SeriesMetric,
     WindowText,
     counted_window,
     parse_length,
@@ -110,18 +112,7 @@ def _summary(services: Services, caller: Principal, language: str, where: Summar
     window = counted_window(services.clock.now(), where.window, where.from_, where.to)
     fired = services.alerts.load(caller.project)
     apps = []
-    known_apps = services.traces.apps(caller.project)
-    wanted = [
-        summary
-        for summary in known_apps
-        if (summary.told_of(window) if where.app is None else summary.app == where.app)
-    ]
-    try:
-        page = page_of(services.traces, caller.project, wanted, window, where.limit, where.cursor)
-    except MalformedPayload as error:
-        raise ProblemError(
-            422, "`cursor`: is not one this server gave; start again without it."
-        ) from error
+    page = wanted_page(services, caller, where, window)
     seen = _last_seen(services, caller.project, page.shown, window, where.release)
     for summary, source in read_together(services.estimates, page.shown):
         selection = where.selection(caller.project, summary.app, window)
@@ -150,8 +141,6 @@ def _summary(services: Services, caller: Principal, language: str, where: Summar
                 else sum(a.app == summary.app and a.fires_at(window.end) for a in fired),
             )
         )
-    if where.app is not None and not wanted:
-        raise _no_app(services, caller, where.app)
     unknown = []
     if where.release is not None and not any(app.metrics for app in apps):
         unknown = unknown_names(services, caller.project, app=where.app, release=where.release)
@@ -164,6 +153,29 @@ def _summary(services: Services, caller: Principal, language: str, where: Summar
         apps_folded=page.less_busy,
         hints=sentences(unknown, language),
     )
+
+
+def wanted_page(
+    services: Services, caller: Principal, where: SummaryQuery, window: Window
+) -> AppPage:
+    """The page of apps that a request asks for.
+
+    Raises:
+        ProblemError: 404: the app that it names has sent no traces; 422: the cursor is not ours.
+    """
+    wanted = [
+        summary
+        for summary in services.traces.apps(caller.project)
+        if (summary.told_of(window) if where.app is None else summary.app == where.app)
+    ]
+    if where.app is not None and not wanted:
+        raise _no_app(services, caller, where.app)
+    try:
+        return page_of(services.traces, caller.project, wanted, window, where.limit, where.cursor)
+    except MalformedPayload as error:
+        raise ProblemError(
+            422, "`cursor`: is not one this server gave; start again without it."
+        ) from error
 
 
 def _last_seen(
@@ -209,7 +221,7 @@ def compare_releases(
     for field, name in (("release", where.release), ("against", where.against)):
         require_known(field, name, releases, "release")
     changes = []
-    for metric in METRIC_NAMES:
+    for metric in (*METRIC_NAMES, *FAULT_METRICS):
         first, second = (
             services.estimates.estimate(
                 Series(
@@ -223,7 +235,8 @@ def compare_releases(
             )
             for release in (where.release, where.against)
         )
-        if first.value is not None or second.value is not None:
+        told = first.value is not None or second.value is not None
+        if told and not (is_share_at_fault(metric) and not (first.value or second.value)):
             pair = on_one_judge(services.estimates, first, second)
             changes.append(ReleaseChange.from_domain(*pair))
     return ReleaseChanges(app=where.app, changes=changes)
@@ -233,7 +246,7 @@ class SeriesQuery(WindowQuery):
     """Which metric, how fine."""
 
     app: Name = Field(...)
-    metric: KnownMetric = Field(..., examples=["faithfulness"])
+    metric: SeriesMetric = Field(..., examples=["faithfulness"])
     step: WindowText | None = Field(
         default=None,
         description="Default: a round time, so that there are at most 60 points. Without `from` "

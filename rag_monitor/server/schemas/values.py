@@ -20,10 +20,11 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from rag_monitor.domain.fault import FAULT_METRICS
 from rag_monitor.domain.window import Window
 from rag_monitor.i18n import Message, msgid
 from rag_monitor.server.problems import ProblemError
-from rag_monitor.server.validation import METRIC_NAMES, known_metric
+from rag_monitor.server.validation import METRIC_NAMES, known_in_series, known_metric
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ROUNDED = (
@@ -44,7 +45,9 @@ Name = Annotated[
 """A name somebody gave: an app, a release, a rule."""
 UserId = Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=r"^[^\x00]+$")]
 """Whatever an application calls a user, as long as ingest keeps it."""
-MetricName = Annotated[str, StringConstraints(max_length=64, pattern=r"^[a-z][a-z0-9_]*$")]
+MetricName = Annotated[
+    str, StringConstraints(max_length=64, pattern=r"^[a-z][a-z0-9_]*(:[a-z_]+)?$")
+]
 KnownMetric = Annotated[
     str,
     StringConstraints(max_length=64),
@@ -52,6 +55,13 @@ KnownMetric = Annotated[
     WithJsonSchema({"type": "string", "enum": list(METRIC_NAMES)}),
 ]
 """A metric that traces are scored by."""
+SeriesMetric = Annotated[
+    str,
+    StringConstraints(max_length=64),
+    AfterValidator(known_in_series),
+    WithJsonSchema({"type": "string", "enum": [*METRIC_NAMES, *FAULT_METRICS]}),
+]
+"""A metric, or the share of a fault."""
 
 
 def _trace_id(value: str) -> str:

@@ -16,13 +16,14 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from rag_monitor.aggregation.label_eligibility import corrects_judge
 from rag_monitor.domain.alert import AlertRule, FieldName, Silence
-from rag_monitor.domain.feedback import Feedback
+from rag_monitor.domain.fault import Fault
 from rag_monitor.domain.stored import KeyScope
 from rag_monitor.errors import NotFound, RuleError
 from rag_monitor.i18n import Message, msgid
 from rag_monitor.server import audit
 from rag_monitor.server.auth import COOKIE, NOBODY, gate_of, services_of
 from rag_monitor.server.giving_up import retry
+from rag_monitor.server.marks import keep_feedback
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.schemas.alerts import RuleIn
 from rag_monitor.server.schemas.traces import FeedbackIn
@@ -134,25 +135,22 @@ def mark(sent: Form) -> Response:
     try:
         given = FeedbackIn(
             trace_id=sent.get("trace_id"),
-            value={"good": 1.0, "bad": 0.0, "unsure": 0.5}.get(sent.get("value"), -1.0),
+            value=_value_of(sent),
             metric=sent.get("metric") or None,
+            fault=Fault(sent.get("fault")) if sent.get("fault") else None,
             comment=sent.get("comment") or None,
         )
-    except ValidationError:
+    except (ValidationError, ValueError):
         raise ProblemError(422, "The mark cannot be read; go back and choose again.") from None
     # Looked up first: a mark that is stored must not end in a page that says it is not.
     thanks = _what_it_does(sent.me, given)
-    sent.me.services.feedback.add(
-        Feedback(
-            project=sent.me.principal.project,
-            trace_id=given.trace_id,
-            value=given.value,
-            metric=given.metric,
-            comment=given.comment,
-            author=sent.me.principal.name or None,
-            created_at=sent.me.services.clock.now(),
-        )
-    )
+    me = sent.me
+    feedback = given.feedback(me.principal.project, me.principal.name, me.services.clock.now())
+    keep_feedback(me.services, me.request, me.principal, feedback)
+    if given.fault is not None:
+        # The answer itself may still wait for its mark: that one leads on.
+        queue = "queue=1&" if sent.get("queue") else ""
+        return _back(f"/traces/{given.trace_id}?{queue}thanks={thanks}&of=fault#fault")
     if sent.get("queue"):
         following = waiting(sent.me, 1)
         return _back(
@@ -163,15 +161,27 @@ def mark(sent: Form) -> Response:
     return _back(f"/traces/{given.trace_id}?thanks={thanks}#feedback")
 
 
+def _value_of(sent: Sent) -> float | None:
+    if sent.get("fault"):
+        return None
+    return {"good": 1.0, "bad": 0.0, "unsure": 0.5}.get(sent.get("value"), -1.0)
+
+
 def _what_it_does(me: Visitor, annotation: FeedbackIn) -> str:
     """What becomes of a mark, as `catalog.THANKS` words it."""
-    if annotation.metric is None:
+    if annotation.metric is None and annotation.fault is None:
         return "kept"
     try:
         stored = me.services.traces.get(me.principal.project, annotation.trace_id)
     except NotFound:
         return "kept"
     drawn = {one.judge for one in stored.decisions}
+    if annotation.fault is not None:
+        diagnosed = {found.judge for found in stored.faults}
+        corrects = (
+            corrects_judge(one, drawn) for one in stored.scores if str(one.judge) in diagnosed
+        )
+        return "estimates" if any(corrects) else "kept"
     if any(corrects_judge(one, drawn) for one in stored.scores if one.metric == annotation.metric):
         return "estimates"
     # Whoever is unsure neither confirms nor refutes the judge.

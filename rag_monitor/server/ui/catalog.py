@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from rag_monitor.domain.fault import FAULT_METRICS, is_share_at_fault
 from rag_monitor.i18n import msgid
 from rag_monitor.metrics import names
 
@@ -27,8 +28,10 @@ _HELP: Final = {
     "end_to_end_ms": msgid("Question received to complete answer"),
     "retrieval_ms": msgid("Time spent in the retriever"),
 }
+_OF_FAULTS: Final = msgid("Share of judged traces; each counts by how probable the fault is")
 METRICS: Final = {name: (names.METRIC_NAMES[name], text) for name, text in _HELP.items()} | {
-    "error_share": (msgid("Errors"), msgid("Share of traces that failed"))
+    "error_share": (msgid("Errors"), msgid("Share of traces that failed")),
+    **{name: (names.METRIC_NAMES[name], _OF_FAULTS) for name in FAULT_METRICS},
 }
 """Label and one-line explanation, in English; both are translated."""
 
@@ -222,6 +225,8 @@ def level(metric: str, value: float | None) -> str:
     """`none`, `low` or `fine`: how a score is to be shown."""
     if value is None:
         return "none"
+    if is_share_at_fault(metric):
+        return "low" if value > 0.1 else "fine"
     if metric == "refusal_rate":
         return "low" if value > 0.3 else "fine"
     return "low" if value < BAD_BELOW.get(metric, _PASSAGE_BAD_BELOW) else "fine"

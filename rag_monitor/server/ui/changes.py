@@ -14,6 +14,7 @@ from typing import Final
 from rag_monitor.aggregation.comparison import Difference, compare, on_one_judge
 from rag_monitor.aggregation.estimates import Estimates
 from rag_monitor.aggregation.keys import COMBINED
+from rag_monitor.domain.fault import FAULT_METRICS, is_share_at_fault
 from rag_monitor.domain.rollup import REFUSAL_METRIC
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.trace import TraceStatus
@@ -24,7 +25,9 @@ from rag_monitor.statistics.wilson import Interval
 MIN_JUDGED: Final = 20
 """Fewer scored traces than this on either side bear no comparison."""
 ERRORS: Final = "error_share"
-_SMALLER_IS_BETTER: Final = frozenset({REFUSAL_METRIC, ERRORS})
+_SMALLER_IS_BETTER: Final = frozenset(
+    {REFUSAL_METRIC, ERRORS, *filter(is_share_at_fault, FAULT_METRICS)}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +102,17 @@ def of_metric(source: Estimates, metric: str, a: Selection, b: Selection) -> Cha
         return None
     first, second = on_one_judge(source, first, second, min_judged=MIN_JUDGED)
     return Changed(metric=metric, a=first, b=second, change=compare(first, second))
+
+
+def of_faults(source: Estimates, a: Selection, b: Selection) -> list[Changed]:
+    """The share of each fault that either side has, and of no fault."""
+    rows = (of_metric(source, metric, a, b) for metric in FAULT_METRICS)
+    return [
+        row
+        for row in rows
+        if row is not None
+        if row.a.value or row.b.value or not is_share_at_fault(row.metric)
+    ]
 
 
 def of_errors(source: Estimates, a: Selection, b: Selection) -> Changed | None:

@@ -52,7 +52,7 @@ def _compare(me: Visitor) -> HTMLResponse:
     else:
         sides = [replace(whole, release=name) for name in chosen if name is not None]
     comparison = _Comparison(me, sides) if app and len(sides) == 2 else None
-    rows, hits = comparison.tables() if comparison else ([], [])
+    rows, faults, hits = comparison.tables() if comparison else ([], [], [])
     return page(
         me,
         "compare.html",
@@ -75,6 +75,7 @@ def _compare(me: Visitor) -> HTMLResponse:
             },
             "names": [side.release or me.between(side.window) for side in sides],
             "rows": rows,
+            "faults": faults,
             "hits": hits,
             "latencies": comparison.latencies() if comparison else [],
             "ready": comparison is not None,
@@ -122,11 +123,14 @@ class _Comparison:
         self._source = me.services.estimates.once()
         self._a, self._b = sides
 
-    def tables(self) -> tuple[list[Changed], list[Changed]]:
-        """Metrics and hit rates, which stand on one page: each change is judged among all."""
+    def tables(self) -> tuple[list[Changed], list[Changed], list[Changed]]:
+        """Metrics, faults and hit rates, which stand on one page: each is judged among all."""
         rows = self._rows()
-        rows_together = changes.together([*rows, *changes.of_hits(self._source, self._a, self._b)])
-        return rows_together[: len(rows)], rows_together[len(rows) :]
+        faults = changes.of_faults(self._source, self._a, self._b)
+        hits = changes.of_hits(self._source, self._a, self._b)
+        judged = changes.together([*rows, *faults, *hits])
+        last = len(rows) + len(faults)
+        return judged[: len(rows)], judged[len(rows) : last], judged[last:]
 
     def _rows(self) -> list[Changed]:
         """Metrics that either has, and the errors."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from rag_monitor.domain.fault import EvidenceKind, Fault, Stage
+from rag_monitor.domain.fault import Diagnosis, EvidenceKind, Fault, Stage
 from rag_monitor.i18n import msgid
 
 FAULTS: Final[Mapping[Fault, str]] = {
@@ -54,3 +54,14 @@ EVIDENCE: Final[Mapping[EvidenceKind, str]] = {
 }
 LIKELY: Final = 0.1
 """Probability from which on another fault is shown beside the label."""
+
+
+def likely_faults(diagnoses: Sequence[Diagnosis]) -> list[Fault]:
+    """What a person is asked about first: what a judge thinks possible, and that nothing was."""
+    highest = {
+        fault: max(found.probabilities.get(fault, 0.0) for found in diagnoses)
+        for fault in Fault
+        if diagnoses and fault is not Fault.NONE
+    }
+    likely = [fault for fault, p in highest.items() if p >= LIKELY]
+    return [*sorted(likely, key=lambda fault: -highest[fault]), Fault.NONE]

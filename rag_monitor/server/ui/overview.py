@@ -25,6 +25,7 @@ from rag_monitor.server.quality import (
     HitRate,
     app_quality,
     by_knowledge_base,
+    fault_shares,
     on_grid,
     page_of,
     step_for,
@@ -38,6 +39,9 @@ router = APIRouter(include_in_schema=False)
 WHOLE_APPS: Final = 3
 """So many apps are shown with everything; of more, a line each."""
 MAX_APPS: Final = 100
+MAX_FAULTS: Final = 5
+"""So many faults are shown where several apps are."""
+_LEAST_SHARE: Final = 0.005
 MAX_BANNERS: Final = 5
 """So many alerts stand above the numbers; of more, how many: else they would push them away."""
 POINTS: Final = 40
@@ -75,6 +79,16 @@ class Base:
     traces: int
     estimates: dict[str, Estimate]
     """By metric."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FaultStrip:
+    """The faults of an app, the most frequent first."""
+
+    shares: tuple[Estimate, ...]
+    """Of those that are shown."""
+    faultless: Estimate
+    """The share without a fault."""
 
 
 @router.get("/")
@@ -169,6 +183,16 @@ def _fitting(me: Visitor, apps: Sequence[AppSummary]) -> str:
     return "24h"
 
 
+def _fault_strip(source: Estimates, selection: Selection, *, alone: bool) -> FaultStrip | None:
+    """Faults that show in the rounded share; beside other apps the most frequent of them."""
+    shares = fault_shares(source, selection)
+    if not shares:
+        return None
+    present = [s for s in shares[1:] if s.value is not None and s.value >= _LEAST_SHARE]
+    present.sort(key=lambda share: -(share.value or 0.0))
+    return FaultStrip(shares=tuple(present if alone else present[:MAX_FAULTS]), faultless=shares[0])
+
+
 def _whole(
     me: Visitor, app: AppSummary, window: Window, alerts: Sequence[Alert], *, alone: bool
 ) -> dict[str, Any]:
@@ -193,6 +217,7 @@ def _whole(
         "notes": shared,
         "tiles": [_tile(estimate, charts, shared) for estimate in quality.metrics],
         "routed": _routed(quality.hit_rates),
+        "faults": _fault_strip(source, selection, alone=alone),
         "alerts": [alert for alert in alerts if alert.app == app.app],
         "untold": me.untold([app.app]),
         "marks": marks,

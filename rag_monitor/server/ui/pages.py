@@ -23,6 +23,7 @@ from rag_monitor.metrics.rag import citations_of
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.quality import SCORE_METRICS
 from rag_monitor.server.ui import key_form
+from rag_monitor.server.ui.fault_words import likely_faults
 from rag_monitor.server.ui.rule_form import RULE_METRICS, parameters, rule_form
 from rag_monitor.server.ui.view import Viewer, Visitor, page
 
@@ -192,6 +193,8 @@ def trace(me: Viewer, trace_id: str) -> HTMLResponse:
                 me.translate("Where the time went"),
             ),
             "thanks": me.request.query_params.get("thanks", ""),
+            "marked_fault": me.request.query_params.get("of") == "fault",
+            "likely_faults": likely_faults(stored.faults),
             "queue": "queue" in me.request.query_params,
             "used": _used(stored.decisions),
         },

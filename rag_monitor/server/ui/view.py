@@ -19,6 +19,7 @@ from rag_monitor.alerting.conditions.wording import in_zone, note_text
 from rag_monitor.charts import durations
 from rag_monitor.charts.scores import interval_bar
 from rag_monitor.domain.alert import Alert, AlertState, Finding
+from rag_monitor.domain.fault import FAULT_METRICS, STAGES
 from rag_monitor.domain.stored import KeyScope
 from rag_monitor.domain.window import Window
 from rag_monitor.i18n import ENGLISH, Message, languages, msgid, name_of, tag_of, translate
@@ -72,6 +73,8 @@ def environment() -> Environment:
         DRAWN=catalog.DRAWN,
         FAULTS=fault_words.FAULTS,
         STAGES=fault_words.STAGES,
+        FAULT_OF=FAULT_METRICS,
+        STAGE_OF=STAGES,
         EVIDENCE=fault_words.EVIDENCE,
         LIKELY=fault_words.LIKELY,
         RULE_KINDS=catalog.RULE_KINDS,

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from rag_monitor.domain.fault import Fault
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.metrics.routing import confusions
@@ -65,6 +67,35 @@ def figures(metric: str, among: Sequence[Known], judge: str = "combined") -> dic
         "suspect": states[ScoreStatus.SUSPECT],
         "rests_on": judge if values else None,
     }
+
+
+def faults(among: Sequence[Known]) -> dict[str, Any]:
+    """The numbers of every fault; empty: nobody diagnosed anything."""
+    found = {fault.value: of_fault(fault, among) for fault in Fault}
+    told = any(f["judged"] or f["failed"] or f["suspect"] for f in found.values())
+    return found if told else {}
+
+
+def of_fault(fault: Fault, among: Sequence[Known], judge: str = "combined") -> dict[str, Any]:
+    """The numbers of a fault: each judge's probabilities are its scores."""
+    diagnosed = (one for one in among if one.diagnosis is not None)
+    shares = [replace(one, scores=_as_scores(one, fault)) for one in diagnosed]
+    return figures(fault.value, shares, judge) | {"traces": len(among)}
+
+
+def _as_scores(one: Known, fault: Fault) -> list[Score]:
+    by_judge = {str(score.judge): score for score in one.scores}
+    scores = []
+    for judge, score in by_judge.items():
+        value, status = None, ScoreStatus.NOT_APPLICABLE
+        if one.diagnosis is not None and judge == one.diagnosis.judge:
+            value, status = one.diagnosis.probabilities.get(fault, 0.0), ScoreStatus.SCORED
+        else:
+            found = {other.status for other in one.scores if str(other.judge) == judge}
+            for worse in (ScoreStatus.SUSPECT, ScoreStatus.FAILED):
+                status = worse if worse in found else status
+        scores.append(replace(score, metric=fault.value, status=status, value=value))
+    return scores
 
 
 def metrics(among: Sequence[Known]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Final
 
 from rag_monitor.aggregation.rollup import summarise
 from rag_monitor.aggregation.totals import merged
+from rag_monitor.domain.fault import Diagnosis, Fault
 from rag_monitor.domain.hit import Hit, HitKind
 from rag_monitor.domain.judgement import JudgeIdentity
 from rag_monitor.domain.score import Score, ScoreStatus
@@ -27,6 +28,7 @@ METRICS: Final = ("faithfulness", "context_precision", "answer_supported")
 JUDGES: Final = tuple(
     JudgeIdentity(name=name, model="m", prompts="1") for name in ("first", "second")
 )
+FAULTS: Final = (Fault.NONE, Fault.INVENTED, Fault.KNOWLEDGE_GAP)
 KEPT: Final = timedelta(days=2)
 
 
@@ -37,6 +39,8 @@ class Known:
     trace: Trace
     scores: list[Score] = field(default_factory=list)
     """Of its present revision."""
+    diagnosis: Diagnosis | None = None
+    """By one of the judges that scored it."""
     forgotten: bool = False
     """By retention: its numbers stand."""
 
@@ -96,8 +100,11 @@ class History:
                 for metric in METRICS
                 if self.chance.random() < 0.9
             ]
-            self.store.tasks.complete(task, scores)
-            self.known[task.trace.trace_id].scores = scores
+            diagnosis = self._diagnosis(scores)
+            found = {} if diagnosis is None else {task.id: diagnosis}
+            self.store.tasks.complete_many([(task, scores, ())], diagnoses=found)
+            known = self.known[task.trace.trace_id]
+            known.scores, known.diagnosis = scores, diagnosis
 
     def roll_up(self) -> None:
         """Minutes that changed are added up."""
@@ -178,6 +185,16 @@ class History:
         )
         ok, items = chance.random() < 0.8, chance.choice((None, 0, 3))
         return Hit(kind=kind, name=name, ok=ok, items=items)
+
+    def _diagnosis(self, scores: Sequence[Score]) -> Diagnosis | None:
+        if not scores or self.chance.random() < 0.2:
+            return None
+        faults = self.chance.sample(FAULTS, 2)
+        p = round(self.chance.random(), 3)
+        return Diagnosis(
+            judge=str(self.chance.choice(scores).judge),
+            probabilities={faults[0]: p, faults[1]: 1.0 - p},
+        )
 
     def _score(self, metric: str, judge: JudgeIdentity) -> Score:
         status = self.chance.choices(tuple(ScoreStatus), (8, 1, 1, 1))[0]

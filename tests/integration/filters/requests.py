@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 
 from rag_monitor.domain.alert import Alert
+from rag_monitor.domain.fault import FAULT_METRICS
 from rag_monitor.domain.score import ScoreStatus
 from rag_monitor.domain.trace import TraceStatus
 from tests.integration.filters import expected
@@ -41,8 +42,8 @@ class Requests:
         ask: Callable[[], Any] = self.chance.choice(
             (
                 self.summary, self.summary, self.summary, self.series, self.series, self.compare,
-                self.traces, self.traces, self.labels, self.list_alerts, self.evaluations,
-                self.refused,
+                self.faults, self.faults, self.traces, self.traces, self.labels, self.list_alerts,
+                self.evaluations, self.refused,
             )
         )  # fmt: skip
         self.made += 1
@@ -110,6 +111,31 @@ class Requests:
             found = {name: point[name] for name in FIGURES}
             self._check(query, f"point {start}", found, wanted)
 
+    async def faults(self) -> None:
+        """What was at fault in every app, or in one."""
+        query = self._maybe(app=APPS, release=NAMED, knowledge_base=BASES) | self._window()
+        response = await self.client.get("/api/v1/faults", params=query)
+        app = query.get("app")
+        if app is not None and all(one.trace.app != app for one in self.history.known.values()):
+            self._check(query, "status", response.status_code, 404)
+            return
+        answer = self._ok(query, response)
+        start, end = _moment(answer["start"]), _moment(answer["end"])
+        self._whole(query, start, end)
+        told_of = {told["app"]: told["faults"] for told in answer["apps"]}
+        for name in {one.trace.app for one in self.history.known.values()}:
+            if app not in {None, name}:
+                self._check(query, "app that was not asked for", name in told_of, False)
+                continue
+            among = chosen(
+                self.history.known.values(), app=name, start=start, end=end,
+                release=query.get("release"), knowledge_base=query.get("knowledge_base"),
+            )  # fmt: skip
+            found = {
+                one["fault"]: {part: one[part] for part in FIGURES} for one in told_of.get(name, ())
+            }
+            self._check(query, f"{name}.faults", found, expected.faults(among))
+
     async def compare(self) -> None:
         """Two releases."""
         if not (app := self._known_app()):
@@ -127,7 +153,12 @@ class Requests:
                     start=_moment(told["start"]), end=_moment(told["end"]),
                 )  # fmt: skip
                 judge = told["judge"]
-                wanted = expected.figures(change["metric"], among, judge)
+                fault = FAULT_METRICS.get(change["metric"])
+                wanted = (
+                    expected.figures(change["metric"], among, judge)
+                    if fault is None
+                    else expected.of_fault(fault, among, judge)
+                )
                 found = {name: told[name] for name in FIGURES}
                 self._check(query, f"{change['metric']} {side}", found, wanted)
 
@@ -226,7 +257,8 @@ class Requests:
             (
                 ("summary", "knowledge_base"), ("summary", "environment"),
                 ("series?app=shop&metric=faithfulness", "environment"),
-                ("traces", "environment"), ("traces", "knowledge_base"),
+                ("faults", "environment"), ("traces", "environment"),
+                ("traces", "knowledge_base"),
                 ("releases/compare?app=shop&release=v1&against=v2", "environment"),
                 ("releases/compare?app=shop&release=v1&against=v2", "knowledge_base"),
                 ("labels/waiting", "release"), ("labels/waiting", "environment"),

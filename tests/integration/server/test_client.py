@@ -48,6 +48,54 @@ def locked_url() -> Iterator[str]:
     yield from serve(make_services(api_key="master-key"))
 
 
+def test_shares_of_faults_come_app_by_app_or_as_a_frame(url: str) -> None:
+    pandas = pytest.importorskip("pandas")
+    with Client(url) as monitor:
+        told = monitor.faults(app="loan-assistant", window="6h", knowledge_base="loans")
+        frame = monitor.faults(window="6h", release="v42", as_frame="pandas")
+        with pytest.raises(ClientError, match="loan-assistant"):
+            monitor.faults(app="loan-asistant")
+
+    (app,) = told["apps"]
+    assert {one["knowledge_base"] for one in app["faults"]} == {"loans"}
+    assert isinstance(frame, pandas.DataFrame)
+    assert set(frame["release"]) == {"v42"}
+    invented = frame[frame["fault"] == "invented"]
+    assert list(invented["value"]) == [0.09] * len(set(frame["app"]))
+
+
+def test_shares_of_many_apps_are_fetched_to_the_last_page(url: str) -> None:
+    asked: list[str] = []
+
+    with Client(url) as monitor:
+        network = monitor._transport
+
+        def small_pages(method, path, body, headers, timeout_s):  # type: ignore[no-untyped-def]
+            asked.append(path)
+            return network(
+                method, path + ("&" if "?" in path else "?") + "limit=1", body, headers, timeout_s
+            )
+
+        monitor._transport = small_pages
+        told = monitor.faults(window="6h", release="v42")
+        every = [summary["app"] for summary in monitor.summary(window="6h")["apps"]]
+
+    assert [app["app"] for app in told["apps"]] != []
+    assert sorted(app["app"] for app in told["apps"]) == sorted(every)
+    assert all("release=v42" in path for path in asked if path.startswith("/api/v1/faults"))
+
+
+def test_a_person_says_what_was_at_fault(url: str, services: Services) -> None:
+    with Client(url) as monitor:
+        trace_id = monitor.traces(limit=1)[0]["trace_id"]
+        told = monitor.feedback(trace_id, fault="bad_ranking", author="amy")
+        with pytest.raises(ClientError, match="fault"):
+            monitor.feedback(trace_id, 0.0, fault="bad_ranking")
+
+    assert (told["fault"], told["value"]) == ("bad_ranking", 0.0)
+    assert len(services.feedback.marks) == 1  # type: ignore[attr-defined]
+
+
 def test_traces_come_as_dicts_across_pages(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rag_monitor.client.PAGE", 25)
     with Client(url) as monitor:

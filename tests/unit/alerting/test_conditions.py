@@ -16,6 +16,7 @@ from rag_monitor.domain.alert import AlertRule, Finding, RuleKind
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.rollup import LATENCY_BUCKETS_S
 from rag_monitor.domain.window import Estimate, Series, Window
+from rag_monitor.metrics.names import with_display_names
 from rag_monitor.testing import EPOCH
 from tests.unit.alerting.fakes import APP, FakeEstimates, estimate, rule
 
@@ -193,6 +194,16 @@ def test_a_threshold_fires_on_the_whole_interval(
 
     assert found.active is active
     assert "400 judged" in found.summary
+
+
+def test_a_rule_on_inventions_speaks_of_their_share() -> None:
+    item = rule(RuleKind.THRESHOLD, metric="fault:invented", params={"above": 0.1})
+    found = _look(FakeEstimates(scores=lambda series, window: estimate(0.4, 200)), item)
+
+    assert found.active is True
+    spoken = with_display_names(found.summary, "en")
+    assert spoken.startswith("Share of invented answers of ")
+    assert "编造占比（fault:invented）" in with_display_names(found.summary_zh, "zh")
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,8 @@ def _rules() -> Iterator[AlertRule]:
     fields: list[dict[str, Any]] = [
         {"kind": RuleKind.THRESHOLD, "metric": "faithfulness", "params": {"below": 0.8}},
         {"kind": RuleKind.THRESHOLD, "metric": "refusal_rate", "params": {"above": 0.2}},
+        {"kind": RuleKind.THRESHOLD, "metric": "fault:invented", "params": {"above": 0.1}},
+        {"kind": RuleKind.DROP, "metric": "fault:none"},
         {"kind": RuleKind.THRESHOLD, "metric": "faithfulness", "window_s": 600.0,
          "params": {"below": 0.8}},
         *(
@@ -90,6 +92,58 @@ def test_a_rule_on_one_knowledge_base_is_not_one_on_the_whole_app(
     )
 
     assert r"(rag_monitor_alerts{rule=\"loans\",state=\"firing\"}) == 1" in export_rules([rule])
+
+
+@pytest.mark.parametrize(("judge", "native"), [({}, True), ({"judge": "embedded/1"}, False)])
+def test_the_share_of_a_fault_is_read_from_its_own_series(
+    judge: dict[str, float | str], native: bool
+) -> None:
+    rule = AlertRule(
+        name="inventions",
+        kind=RuleKind.THRESHOLD,
+        metric="fault:invented",
+        app="shop",
+        params={"above": 0.1, **judge},
+    )
+
+    written = export_rules([rule], project="default")
+
+    at = r"{app=\"shop\",fault=\"invented\"}"
+    for name in ("", "_lower", "_samples"):
+        series = f"avg without (instance, pod) (rag_monitor_app_fault_ratio{name}{at})"
+        assert (series in written) == native
+    assert (r"rag_monitor_alerts{app=\"shop\",rule=\"inventions\"" in written) != native
+
+
+_INVENTIONS = """
+rule_files: [{rules}]
+evaluation_interval: 1m
+tests:
+  - interval: 1m
+    input_series:
+      - {{series: 'rag_monitor_app_fault_ratio{{app="a",fault="invented"}}', values: '0.02x10 0.30x20'}}
+      - {{series: 'rag_monitor_app_fault_ratio_lower{{app="a",fault="invented"}}', values: '0.01x10 0.25x20'}}
+      - {{series: 'rag_monitor_app_fault_ratio_upper{{app="a",fault="invented"}}', values: '0.04x10 0.35x20'}}
+      - {{series: 'rag_monitor_app_fault_ratio_samples{{app="a",fault="invented"}}', values: '400x30'}}
+    alert_rule_test:
+      - {{eval_time: 9m, alertname: RagMonitorInventions, exp_alerts: []}}
+      - eval_time: 20m
+        alertname: RagMonitorInventions
+        exp_alerts:
+          - exp_labels: {{app: a, fault: invented, severity: page, rule: inventions}}
+            exp_annotations: {{summary: "inventions: fault:invented of a has the lower end of its interval at 0.216, above 0.1."}}
+"""  # noqa: E501
+
+
+def test_a_share_of_inventions_fires_in_prometheus(tmp_path: Path) -> None:
+    rule = AlertRule(
+        name="inventions", kind=RuleKind.THRESHOLD, metric="fault:invented", params={"above": 0.1}
+    )
+    rules, scene = tmp_path / "rules.yml", tmp_path / "scene.yml"
+    rules.write_text(export_rules([rule]), encoding="utf-8")
+    scene.write_text(_INVENTIONS.format(rules=rules), encoding="utf-8")
+
+    assert "SUCCESS" in _promtool("test", "rules", scene)
 
 
 def test_the_deployed_rules_are_the_shipped_ones() -> None:

@@ -10,6 +10,7 @@ import pytest
 from rag_monitor.alerting.params import PARAMS
 from rag_monitor.alerting.rules import check_rule, default_rules
 from rag_monitor.domain.alert import AlertRule, RuleKind
+from rag_monitor.domain.fault import Fault, fault_metric
 from rag_monitor.errors import RuleError
 
 
@@ -32,6 +33,18 @@ def test_the_shipped_rules_can_work() -> None:
     assert {item.app for item in rules} == {"shop"}
     assert all(item.shipped for item in rules)
     assert len({item.name for item in rules}) == len(rules)
+
+
+@pytest.mark.parametrize("fault", list(Fault))
+def test_a_rule_can_watch_the_share_of_a_fault(fault: Fault) -> None:
+    metric = fault_metric(fault)
+    check_rule(AlertRule(name="r", kind=RuleKind.THRESHOLD, metric=metric, params={"above": 0.1}))
+    drop = AlertRule(name="r", kind=RuleKind.DROP, metric=metric)
+    if fault is Fault.NONE:
+        check_rule(drop)  # that fewer traces are without a fault is bad
+    else:
+        with pytest.raises(RuleError, match="metric"):
+            check_rule(drop)
 
 
 def test_every_kind_has_its_parameters_written_down() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -10,13 +11,14 @@ from prometheus_client.parser import text_string_to_metric_families
 from rag_monitor.aggregation.estimates import Estimates
 from rag_monitor.aggregation.prometheus_labels import app_label, safe_label
 from rag_monitor.domain.alert import Alert, AlertState, Severity
+from rag_monitor.domain.fault import Fault
 from rag_monitor.domain.hit import Hit, HitKind
 from rag_monitor.domain.rollup import TraceFacts
 from rag_monitor.domain.trace import Expected, Timings, TraceStatus
 from rag_monitor.exposition.scrape_state import TraceCounter
 from rag_monitor.exposition.snapshot import Memory, Snapshot, build
 from rag_monitor.testing import EPOCH
-from tests.unit.aggregation.memory import BIG, MemoryRollups, facts, value
+from tests.unit.aggregation.memory import BIG, EMBEDDED, MemoryRollups, facts, value
 from tests.unit.exposition.pages import text_of
 
 NOW = EPOCH + timedelta(minutes=59)
@@ -75,6 +77,46 @@ def test_all_releases_together_are_an_estimate_of_their_own() -> None:
         assert upper is not None
         assert lower < 0.8 < upper
         assert read(shown, "rag_monitor_app_score_samples", judge=judge, **labels) == 90
+
+
+def diagnosed(*shares: tuple[Fault, float], release: str = "v1") -> TraceFacts:
+    """A trace with these faults."""
+    return replace(facts(value(0.9), release=release), faults={str(EMBEDDED): dict(shares)})
+
+
+def test_shares_of_faults_come_with_interval_by_release_and_app() -> None:
+    old = diagnosed((Fault.INVENTED, 0.1), (Fault.NONE, 0.9))
+    new = diagnosed((Fault.INVENTED, 0.4), (Fault.NONE, 0.6), release="v2")
+    shown = page(snapshot(*[old] * 60, *[new] * 60))
+
+    for labels, name, share, count in (
+        ({"release": "v1"}, "rag_monitor_fault_ratio", 0.1, 60),
+        ({"release": "v2"}, "rag_monitor_fault_ratio", 0.4, 60),
+        ({}, "rag_monitor_app_fault_ratio", 0.25, 120),
+    ):
+        of = {"app": "test-app", "fault": "invented"} | labels
+        lower, upper = (read(shown, f"{name}_{end}", **of) for end in ("lower", "upper"))
+        assert read(shown, name, **of) == pytest.approx(share)
+        assert lower is not None
+        assert upper is not None
+        assert lower < share < upper
+        assert read(shown, f"{name}_samples", **of) == count
+    labels = {"app": "test-app", "fault": "none"}
+    assert read(shown, "rag_monitor_app_fault_ratio", **labels) == pytest.approx(0.75)
+    assert read(shown, "rag_monitor_app_fault_ratio", app="test-app", fault="bad_ranking") is None
+    assert not [key for key in shown if ("metric", "fault") in key[1]]
+
+
+def test_faults_count_among_the_series() -> None:
+    plain = snapshot(*[facts(value(0.9), release="v1")] * 60)
+    trace = diagnosed((Fault.INVENTED, 0.1), (Fault.NONE, 0.9))
+    told = snapshot(*[trace] * 60)
+
+    # Two faults, of the app and of its release, four series each.
+    assert told.series == plain.series + 16
+    small = snapshot(*[trace] * 60, max_series=told.series - 1)
+    assert (small.faults, small.apps_folded) == ((), {"default": 1})
+    assert told.of("other").faults == ()
 
 
 def test_a_withheld_interval_is_absent_and_not_zero() -> None:

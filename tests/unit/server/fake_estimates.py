@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Self
 
 from rag_monitor.aggregation.keys import COMBINED
+from rag_monitor.domain.fault import FAULT_METRICS
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.window import Estimate, Series, Window
@@ -42,7 +43,13 @@ _LEVELS = {
     "context_utilization": 0.48,
     "context_recall": 0.76,
     "refusal_rate": 0.04,
+    **dict.fromkeys(FAULT_METRICS, 0.0),
+    "fault:none": 0.84,
+    "fault:invented": 0.09,
+    "fault:missed_retrieval": 0.05,
+    "fault:needless_refusal": 0.02,
 }
+_STEADY = frozenset({"refusal_rate", *FAULT_METRICS})
 
 
 class FakeEstimates:
@@ -63,8 +70,12 @@ class FakeEstimates:
             return Estimate(series=series, window=window, value=None, lower=None, upper=None)
         middle = window.start + window.length / 2
         hours = (self._clock.now() - middle).total_seconds() / 3600
-        value = level + 0.02 * math.sin(hours * 2.1 + len(series.metric))
-        if series.app == "loan-assistant" and hours < 5 and series.metric != "refusal_rate":
+        value = (
+            level
+            if series.metric in FAULT_METRICS
+            else level + 0.02 * math.sin(hours * 2.1 + len(series.metric))
+        )
+        if series.app == "loan-assistant" and hours < 5 and series.metric not in _STEADY:
             value -= 0.28 * min(1.0, (5 - hours) / 2)
         count = max(3, int(window.length.total_seconds() / 40))
         half = min(0.2, 1 / math.sqrt(count))

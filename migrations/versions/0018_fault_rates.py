@@ -1,0 +1,24 @@
+"""People's labels of faults, and finding the traces with a fault.
+
+Revision: 0018. Follows: 0016.
+"""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0018"
+down_revision = "0016"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    op.add_column("feedback", sa.Column("fault", sa.Text()))
+    op.create_index(
+        "ix_faults_fault", "faults", ["project", "app", "fault", "started_at", "probability"]
+    )
+
+
+def downgrade() -> None:
+    op.drop_index("ix_faults_fault", "faults")
+    op.drop_column("feedback", "fault")
