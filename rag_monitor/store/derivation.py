@@ -149,14 +149,14 @@ def _write(connection: Connection, changes: Sequence[_Change], now: datetime) ->
         "day": [change.key.day for change in changes],
         "revision": [change.revision for change in changes],
     }
-    told: dict[str, Sequence[Any]] = {
+    described: dict[str, Sequence[Any]] = {
         "content_hash": [change.rows.content_hash for change in changes],
         "received_at": [change.received_at for change in changes],
         "passages": [sorted(change.rows.passages) for change in changes],
         "search": question_index.place(connection, [change.rows.search for change in changes]),
     }
     of_traces = _columns(TRACE_COLUMNS, [change.rows.trace for change in changes])
-    bulk.insert_columns(connection, traces, {**key, **told, **of_traces})
+    bulk.insert_columns(connection, traces, {**key, **described, **of_traces})
     for table, names, rows_of in (
         (retrievals, RETRIEVAL_COLUMNS, attrgetter("rows.retrievals")),
         (hits, HIT_COLUMNS, attrgetter("rows.hits")),

@@ -75,14 +75,14 @@ class Names:
             StoreUnavailable: The database does not answer; nothing was decided.
         """
         rewritten = [(pending, self._rewritten(trace)) for pending, trace in derived]
-        found = Counter(
+        used = Counter(
             (pending.project, kind, name)
             for pending, trace in rewritten
             if trace is not None
             for kind, name in names_of(trace)
         )
         seen: dict[_Place, Counter[str]] = defaultdict(Counter)
-        for (project, kind, name), count in found.items():
+        for (project, kind, name), count in used.items():
             seen[project, kind][storable_name(name)] += count
         for place, counted in seen.items():
             self._take_in(place, [name for name, _ in counted.most_common()])
