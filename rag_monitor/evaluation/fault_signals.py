@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from rag_monitor.domain.fault import EvidenceKind, FaultEvidence
+from rag_monitor.domain.fault import EvidenceKind, FaultEvidence, shortened
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.judgement import Aspect, Verdict
 from rag_monitor.domain.rollup import REFUSAL_METRIC
@@ -20,8 +20,6 @@ from rag_monitor.metrics.rag import passages_of
 from rag_monitor.metrics.rag.passages import is_blank
 
 SUFFICIENCY_METRIC: Final = "context_sufficiency"
-_LONGEST: Final = 300
-"""Characters of a text in the evidence."""
 _CONTRADICTS: Final = frozenset({"contradiction", "negation"})
 _DIFFERS: Final = frozenset({"number_mismatch", "date_mismatch", "name_not_found"})
 """The passage lacks a value of the statement: swapped, where it holds the other words; else made
@@ -90,8 +88,7 @@ def evidence_item(
     kind: EvidenceKind, text: str = "", value: float | None = None, passage: int | None = None
 ) -> FaultEvidence:
     """A piece of evidence with its text cut to length."""
-    short = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
-    return FaultEvidence(kind=kind, text=short, value=value, passage=passage)
+    return FaultEvidence(kind=kind, text=shortened(text), value=value, passage=passage)
 
 
 class _Reader:
