@@ -27,6 +27,7 @@ from rag_monitor.server.readiness import Readiness
 from rag_monitor.server.routes import (
     admin,
     alerts,
+    documents,
     feedback,
     operations,
     otlp,
@@ -39,6 +40,7 @@ from rag_monitor.server.ui import (
     alert_pages,
     assets,
     compare,
+    document_pages,
     documentation,
     judge_page,
     overview,
@@ -62,7 +64,7 @@ _PROBLEMS: Final = {
 
 
 _PARTS: Final = (
-    *(otlp, traces, feedback, quality, alerts, admin, operations),
+    *(otlp, traces, feedback, quality, documents, alerts, admin, operations),
     *(
         assets,
         overview,
@@ -71,6 +73,7 @@ _PARTS: Final = (
         alert_pages,
         judge_page,
         compare,
+        document_pages,
         actions,
         single_sign_on,
     ),

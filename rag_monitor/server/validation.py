@@ -35,8 +35,8 @@ _NOT_KEPT: Final = {
         "`release`."
     ),
     "knowledge_base": Message(
-        "only /api/v1/series can be asked for one; /api/v1/summary tells the metrics of each "
-        "under `knowledge_bases`."
+        "only /api/v1/series and /api/v1/documents can be asked for one; /api/v1/summary tells the "
+        "metrics of each under `knowledge_bases`."
     ),
     "release": Message("what is asked for here is not kept by release."),
 }

@@ -6,14 +6,13 @@ from typing import Final
 
 from sqlalchemy import BigInteger, Column, Date, Float, Index, PrimaryKeyConstraint, Table
 
+from rag_monitor.domain.document import SHARES
 from rag_monitor.store.tables import metadata
 from rag_monitor.store.types import PARTITION_BY, Moment, Name, SafeText, TraceJson
 from rag_monitor.store.types import column as _column
 from rag_monitor.store.types import names as _names
 from rag_monitor.store.types import of_trace as _of_trace
 
-SHARES: Final = ("relevant", "useful", "used", "at_fault")
-"""What is told of a document as a share."""
 SUMS: Final = ("count", "weight", "total", "squares")
 """Of a share: answers of the judge, their weights, the weights of those that say yes, and the
 squares of all weights."""
