@@ -11,6 +11,9 @@ from datetime import UTC
 from typing import Final
 
 from rag_monitor.domain.document import (
+    EFFECTIVE_NAMES,
+    UPDATED_NAMES,
+    VERSION_NAMES,
     DocumentConflict,
     DocumentInfo,
     DocumentKey,
@@ -24,12 +27,7 @@ from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.judgement import Aspect
 from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.trace import RetrievedDocument, Trace, passage_digest
-from rag_monitor.evaluation.passage_ages import (
-    EFFECTIVE_NAMES,
-    UPDATED_NAMES,
-    VERSION_NAMES,
-    PassageAges,
-)
+from rag_monitor.evaluation.passage_ages import PassageAges
 from rag_monitor.language.value_conflicts import value_conflicts
 
 MAX_DOCUMENTS: Final = 200

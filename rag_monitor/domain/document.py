@@ -11,6 +11,15 @@ from typing import Final, NamedTuple
 SHARES: Final = ("relevant", "useful", "used", "at_fault")
 """What is told of a document as a share of the judged traces that had it in their contexts."""
 
+EFFECTIVE_NAMES: Final = ("effective_date", "effective_from", "valid_from")
+UPDATED_NAMES: Final = (
+    "updated_at", "last_updated", "last_modified", "modified_at", "published_at", "published",
+    "date",
+)  # fmt: skip
+VERSION_NAMES: Final = ("version", "year")
+AGE_NAMES: Final = (*EFFECTIVE_NAMES, *UPDATED_NAMES, *VERSION_NAMES)
+"""Metadata that tells how new a passage is, what decides first."""
+
 
 class DocumentKind(StrEnum):
     """How a document is told apart; the names stand in the database and in the API."""

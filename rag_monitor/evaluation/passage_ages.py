@@ -6,18 +6,11 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from rag_monitor.domain.document import AGE_NAMES
 from rag_monitor.domain.trace import RetrievedDocument
 from rag_monitor.language.normalise import fold
 from rag_monitor.language.value_conflicts import years_of
 
-EFFECTIVE_NAMES: Final = ("effective_date", "effective_from", "valid_from")
-UPDATED_NAMES: Final = (
-    "updated_at", "last_updated", "last_modified", "modified_at", "published_at", "published",
-    "date",
-)  # fmt: skip
-VERSION_NAMES: Final = ("version", "year")
-_AGES: Final = (*EFFECTIVE_NAMES, *UPDATED_NAMES, *VERSION_NAMES)
-"""Metadata that tells how new a passage is, what decides first."""
 _DIGITS: Final = re.compile(r"\d+")
 
 Age = tuple[int, ...]
@@ -36,7 +29,7 @@ class PassageAges:
         if max(first, second) >= len(self._documents):
             return None
         one, other = self._documents[first], self._documents[second]
-        for name in _AGES:
+        for name in AGE_NAMES:
             pair = _numbers(one.metadata.get(name)), _numbers(other.metadata.get(name))
             if pair[0] and pair[1] and pair[0] != pair[1]:
                 return pair

@@ -134,9 +134,11 @@ async def test_pages_follow_one_another_and_filters_are_obeyed_or_refused(
 
     day = EPOCH.date()
     nothing = [
-        {"app": "bank"}, {"knowledge_base": "manuals"}, {"from": day + timedelta(days=1)},
+        {"app": "bank"},
+        {"knowledge_base": "manuals"},
+        {"from": day + timedelta(days=1), "to": day + timedelta(days=2)},
         {"from": day - timedelta(days=9), "to": day},
-    ]  # fmt: skip
+    ]
     for query in nothing:
         answer = await get(services, "/api/v1/documents", **query)
         assert (answer.status_code, answer.json()["items"]) == (200, []), query
