@@ -19,6 +19,7 @@ from pathlib import Path
 
 sys.path[0] = str(Path(__file__).resolve().parents[1])  # beside this lies a `statistics`
 
+from statistics import median  # noqa: E402
 
 from rag_monitor.aggregation.document_health import DocumentList  # noqa: E402
 from rag_monitor.domain.document import (  # noqa: E402
