@@ -209,6 +209,7 @@ def _shortened(text):
 
 
 def _save(connection, row, items) -> None:
-    same = (FAULTS.c[name] == getattr(row, name) for name in ("project", "trace_id", "judge", "day"))
+    keys = ("project", "trace_id", "judge", "day")
+    same = (FAULTS.c[name] == getattr(row, name) for name in keys)
     text = json.dumps(items, ensure_ascii=False, separators=(",", ":"))
     connection.execute(sa.update(FAULTS).where(*same).values(evidence=text))

@@ -200,10 +200,10 @@ def day_of(text: str) -> date | None:
             return datetime.fromtimestamp(seconds, UTC).date()
     except (ValueError, OverflowError, OSError):
         pass
-    for found in find_dates(fold(text)):
-        if found.year:
+    for written in find_dates(fold(text)):
+        if written.year:
             try:
-                return date(found.year, found.month or 1, found.day or 1)
+                return date(written.year, written.month or 1, written.day or 1)
             except ValueError:
                 continue
     return None

@@ -164,8 +164,8 @@ def _judged(
                 continue
             place = places[verdict.index]
             if place is not None:
-                told = by_judge.setdefault(judge, {}).setdefault(share, {})
-                told[place] = verdict.holds or told.get(place, False)
+                verdicts = by_judge.setdefault(judge, {}).setdefault(share, {})
+                verdicts[place] = verdict.holds or verdicts.get(place, False)
     for diagnosis in diagnoses:
         names.setdefault(diagnosis.judge, diagnosis.judge.partition("/")[0])
         at_fault = diagnosis.fault is not Fault.NONE

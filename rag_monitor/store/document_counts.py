@@ -74,7 +74,7 @@ def save_uses(
         days = _lock(connection, project, trace_ids)
         before = _loaded(connection, project, days)
         for trace_id, day in days.items():
-            uses, told = counted[project, trace_id]
+            uses, described = counted[project, trace_id]
             old = before.get(trace_id)
             if old == uses:
                 continue
@@ -86,9 +86,9 @@ def save_uses(
             rows.append(
                 {"project": project, "trace_id": trace_id, "day": day, "uses": dump_uses(uses)}
             )
-            for key, info in told.items():
-                known = infos.get((project, key))
-                if known is None or _moment(known) < _moment(info):
+            for key, info in described.items():
+                earlier = infos.get((project, key))
+                if earlier is None or _moment(earlier) < _moment(info):
                     infos[project, key] = info
     upsert(connection, document_uses, rows, ["uses"])
     _apply(connection, changes, today)
@@ -329,8 +329,8 @@ def _count_conflicts(
             "outdated": table.outdated + outdated,
             "trace_id": trace_id,
         }
-        known = connection.execute(select(table.traces).where(*same)).first() is not None
-        if known or _room_for_conflict(connection, project, uses.day):
+        there = connection.execute(select(table.traces).where(*same)).first() is not None
+        if there or _room_for_conflict(connection, project, uses.day):
             connection.execute(
                 statement.on_conflict_do_update(index_elements=list(place), set_=more)
             )

@@ -56,7 +56,7 @@ def dump_uses(uses: TraceUses) -> dict[str, Any]:
         "judges": {
             judge: [
                 judged.weight,
-                {share: _places(told) for share, told in judged.verdicts.items()},
+                {share: _places(by_place) for share, by_place in judged.verdicts.items()},
             ]
             for judge, judged in uses.judges.items()
         },
@@ -78,10 +78,10 @@ def load_uses(value: Mapping[str, Any]) -> TraceUses:
                 weight=weight,
                 verdicts={
                     share: dict.fromkeys(no, False) | dict.fromkeys(yes, True)
-                    for share, (yes, no) in told.items()
+                    for share, (yes, no) in by_place.items()
                 },
             )
-            for judge, (weight, told) in value["judges"].items()
+            for judge, (weight, by_place) in value["judges"].items()
         },
         conflicts=tuple(
             DocumentConflict(_key(*item[:3]), _key(*item[3:6]), bool(item[6]))
@@ -90,11 +90,11 @@ def load_uses(value: Mapping[str, Any]) -> TraceUses:
     )
 
 
-def _places(told: Mapping[int, bool]) -> tuple[list[int], list[int]]:
+def _places(by_place: Mapping[int, bool]) -> tuple[list[int], list[int]]:
     """Those of yes and those of no."""
     return (
-        sorted(place for place, holds in told.items() if holds),
-        sorted(place for place, holds in told.items() if not holds),
+        sorted(place for place, holds in by_place.items() if holds),
+        sorted(place for place, holds in by_place.items() if not holds),
     )
 
 
@@ -142,9 +142,9 @@ def _parts(uses: TraceUses) -> Iterator[tuple[DocumentKey, str, Sums]]:
     for judge, judged in uses.judges.items():
         for place, use in enumerate(uses.documents):
             sums: Sums = {}
-            for share, told in judged.verdicts.items():
-                if place in told:
-                    sums |= _one(share, judged.weight, told[place])
+            for share, by_place in judged.verdicts.items():
+                if place in by_place:
+                    sums |= _one(share, judged.weight, by_place[place])
             if sums:
                 yield use.key, judge, sums
         faults = judged.verdicts.get("at_fault")

@@ -188,7 +188,7 @@ class Documents(Cursors):
         grouped: dict[tuple[str, DocumentKind], list[str]] = defaultdict(list)
         for key in keys:
             grouped[key.knowledge_base, key.kind].append(key.document)
-        found: dict[DocumentKey, DocumentInfo] = {}
+        by_key: dict[DocumentKey, DocumentInfo] = {}
         table = documents.c
         with self._database.read() as connection:
             for (base, kind), names in grouped.items():
@@ -200,7 +200,7 @@ class Documents(Cursors):
                         table.document.in_(names[start : start + LOOKUP]),
                     )
                     for row in connection.execute(statement):
-                        found[DocumentKey(base, kind, row.document)] = DocumentInfo(
+                        by_key[DocumentKey(base, kind, row.document)] = DocumentInfo(
                             title=row.title,
                             updated_at=row.updated_at,
                             version=row.version,
@@ -208,7 +208,7 @@ class Documents(Cursors):
                             passage=row.passage,
                             last_seen=row.last_seen,
                         )
-        return found
+        return by_key
 
     def conflicts(self, query: DocumentQuery) -> list[ConflictCounts]:
         """Pairs that stood in one context with different values, the most frequent first."""

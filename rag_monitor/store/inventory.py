@@ -38,8 +38,8 @@ class Inventory:
 
         def work(connection: Connection) -> int | None:
             there = _count(connection, project, knowledge_base)
-            known = _known(connection, project, knowledge_base, names)
-            if there + len(names) - known > MAX_DOCUMENTS:
+            listed_before = _count_listed(connection, project, knowledge_base, names)
+            if there + len(names) - listed_before > MAX_DOCUMENTS:
                 return None
             seen = _last_seen(connection, project, knowledge_base, names)
             rows = {
@@ -55,7 +55,7 @@ class Inventory:
             }
             ordered = [rows[name] for name in sorted(rows)]
             upsert(connection, document_inventory, ordered, (*_FIELDS, "imported_at"))
-            return there + len(names) - known
+            return there + len(names) - listed_before
 
         return self._database.transact(work)
 
@@ -136,11 +136,13 @@ def _count(connection: Connection, project: str, knowledge_base: str) -> int:
     return count
 
 
-def _known(connection: Connection, project: str, knowledge_base: str, names: Sequence[str]) -> int:
+def _count_listed(
+    connection: Connection, project: str, knowledge_base: str, names: Sequence[str]
+) -> int:
     """How many of them the list names already."""
-    table, known = document_inventory.c, 0
+    table, listed_before = document_inventory.c, 0
     for start in range(0, len(names), LOOKUP):
-        known += connection.execute(
+        listed_before += connection.execute(
             select(func.count())
             .select_from(document_inventory)
             .where(
@@ -149,7 +151,7 @@ def _known(connection: Connection, project: str, knowledge_base: str, names: Seq
                 table.document.in_(names[start : start + LOOKUP]),
             )
         ).scalar_one()
-    return known
+    return listed_before
 
 
 def _last_seen(

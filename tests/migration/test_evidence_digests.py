@@ -1,5 +1,4 @@
-"""Texts of other traces' passages in older evidence become digests, and come back on the way down.
-"""
+"""Texts of other traces' passages in older evidence become digests, and texts on the way down."""
 
 from __future__ import annotations
 
