@@ -3,7 +3,7 @@
 from alembic import context
 from sqlalchemy import create_engine
 
-from rag_monitor.store.tables import metadata
+from rag_monitor.store.schema import metadata
 
 
 def run() -> None:

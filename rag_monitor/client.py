@@ -15,7 +15,7 @@ import json
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
-from datetime import datetime
+from datetime import date, datetime
 from http import HTTPStatus
 from types import TracebackType
 from typing import Any, Final, Literal, Self
@@ -31,7 +31,7 @@ FrameKind = Literal["pandas", "polars"]
 Transport = Callable[[str, str, bytes | None, Mapping[str, str], float], Reply]
 """Method, path, body, headers and seconds to an answer; raises NoAnswer."""
 PAGE: Final = 500
-_LISTS: Final = frozenset({"items", "apps", "points"})
+_LISTS: Final = frozenset({"items", "apps", "points", "conflicts"})
 _ELSEWHERE: Final = frozenset({301, 302, 303, 307, 308})
 
 logger = logging.getLogger(__name__)
@@ -149,7 +149,7 @@ class Client:
             "q": q,
             "in": q_in,
         }
-        rows = list(self._pages(where, limit))
+        rows = list(self._pages("/api/v1/traces", where, limit))
         return rows if as_frame is None else _frame([_flat(row) for row in rows], as_frame)
 
     def scores(self, *, as_frame: FrameKind | None = None, **where: Any) -> Any:
@@ -173,21 +173,23 @@ class Client:
             rows += [_score_row(full, score) for score in full["scores"]]
         return rows if as_frame is None else _frame(rows, as_frame)
 
-    def _pages(self, where: Mapping[str, Any], limit: int | None) -> Iterator[dict[str, Any]]:
+    def _pages(
+        self, path: str, where: Mapping[str, Any], limit: int | None, member: str = "items"
+    ) -> Iterator[dict[str, Any]]:
         cursor = None
         left = limit
         while left is None or left > 0:
             size = PAGE if left is None else min(PAGE, left)
             given = {**where, "limit": size, "cursor": cursor}
-            page = self._get("/api/v1/traces", given, "items")
-            yield from page["items"]
+            page = self._get(path, given, member)
+            yield from page[member]
             cursor = page.get("next_cursor")
             if cursor is None:
                 return
-            if not page["items"] and page.get("looked_back_to") is None:
+            if not page[member] and page.get("looked_back_to") is None:
                 raise self._strange("an empty page that is not the last")
             if left is not None:
-                left -= len(page["items"])
+                left -= len(page[member])
 
     def trace(self, trace_id: str) -> dict[str, Any]:
         """One trace with its passages, scores, verdicts and marks.
@@ -196,6 +198,32 @@ class Client:
             ClientError: `status` 404 when there is no such trace.
         """
         return self._get(f"/api/v1/traces/{quote(trace_id, safe='')}", {}, "trace_id")
+
+    def documents(
+        self,
+        *,
+        app: str | None = None,
+        knowledge_base: str | None = None,
+        list_name: str | None = None,
+        since: date | str | None = None,
+        until: date | str | None = None,
+        limit: int | None = 1000,
+        as_frame: FrameKind | None = None,
+    ) -> Any:
+        """What became of documents, the most retrieved first; pages are followed until `limit`.
+
+        `list_name` is `noisy`, `harmful`, `stale`, `conflicting` (pairs of documents) or
+        `never_retrieved`. Days are UTC; `until` is the one after the last. In a frame every share
+        has columns such as `useful.value`.
+
+        Raises:
+            ClientError: The server refused, with its reason.
+        """
+        where = {"app": app, "knowledge_base": knowledge_base, "list": list_name}
+        where |= {"from": _day(since), "to": _day(until)}
+        member = "conflicts" if list_name == "conflicting" else "items"
+        rows = list(self._pages("/api/v1/documents", where, limit, member))
+        return rows if as_frame is None else _frame([_flat_document(r) for r in rows], as_frame)
 
     def summary(
         self,
@@ -463,6 +491,18 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
     flat = {key: value for key, value in row.items() if key != "scores"}
     flat["started_at"] = datetime.fromisoformat(row["started_at"])
     flat.update({f"score.{metric}": value for metric, value in row["scores"].items()})
+    return flat
+
+
+def _day(value: date | str | None) -> str | None:
+    return value.isoformat() if isinstance(value, date) else value
+
+
+def _flat_document(row: Mapping[str, Any]) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in row.items():
+        parts = value.items() if isinstance(value, dict) else ()
+        flat |= {f"{name}.{part}": item for part, item in parts} if parts else {name: value}
     return flat
 
 

@@ -14,6 +14,7 @@ from rag_monitor.cli import (
     database,
     demo,
     doctor,
+    documents,
     erase,
     evaluate,
     export,
@@ -83,5 +84,6 @@ app.add_typer(tasks.app, name="tasks")
 app.add_typer(rules.app, name="rules")
 app.add_typer(alerts.app, name="alerts")
 app.add_typer(silences.app, name="silences")
+app.add_typer(documents.app, name="documents")
 app.add_typer(keys.app, name="keys")
 app.command("doctor", short_help="Check installation, database, judge and channels.")(doctor.doctor)

@@ -107,7 +107,9 @@ class EvidenceKind(StrEnum):
     NOT_FOUND = "not_found"
     """No passage that was retrieved before holds it; `value` is how many were searched."""
     EARLIER_PASSAGE = "earlier_passage"
-    """`text` is the passage that holds it, `value` how probably."""
+    """`text` is the passage that holds it, `value` how probably; or a labelled document's id."""
+    ERASED_PASSAGE = "erased_passage"
+    """A passage that held it with probability `value`, and is not kept any more."""
     CUT_OFF = "cut_off"
     """`text` was retrieved and did not reach the model."""
     STATEMENT = "statement"
@@ -126,16 +128,28 @@ class EvidenceKind(StrEnum):
     """`value` is the average precision of the useful passages."""
 
 
+LONGEST_EVIDENCE: Final = 300
+"""Characters of a text in the evidence."""
+
+
+def shortened(text: str) -> str:
+    """`text`, cut to `LONGEST_EVIDENCE`."""
+    return text if len(text) <= LONGEST_EVIDENCE else text[: LONGEST_EVIDENCE - 1] + "…"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultEvidence:
     """One thing that a fault was told from."""
 
     kind: EvidenceKind
     text: str = ""
-    """At most 300 characters."""
+    """At most `LONGEST_EVIDENCE` characters."""
     value: float | None = None
     passage: int | None = None
     """0-based, of the contexts."""
+    digest: str = ""
+    """SHA-256 of a passage that another trace retrieved, in hexadecimal. Kept in place of its text,
+    so that it is erased with that trace; `text` is looked up."""
 
 
 _EVEN: Final = 0.5

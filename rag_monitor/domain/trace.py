@@ -153,6 +153,11 @@ class Trace:
         return self.question
 
 
+def passage_digest(content: str) -> str:
+    """SHA-256 of a passage in hexadecimal, by which it is stored once however often it recurs."""
+    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+
+
 def derive_trace_id(project: str, app: str, id_: str) -> str:
     """The trace id of an imported row: `id_` itself if it is 32 hex digits, else a hash of it.
 

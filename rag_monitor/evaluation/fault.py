@@ -36,7 +36,7 @@ from typing import Final
 
 from rag_monitor.domain.fault import Diagnosis, EvidenceKind, Fault, FaultEvidence
 from rag_monitor.domain.score import Score
-from rag_monitor.domain.trace import Trace
+from rag_monitor.domain.trace import Trace, passage_digest
 from rag_monitor.evaluation.fault_signals import Signals, evidence_item, read_signals
 
 _EVEN: Final = 0.5
@@ -110,9 +110,11 @@ def searched(
     probabilities[Fault.KNOWLEDGE_GAP] = both * (1 - held)
     if passage is None:
         search_result = evidence_item(EvidenceKind.NOT_FOUND, value=float(looked_at))
+    elif cut_off:
+        search_result = evidence_item(EvidenceKind.CUT_OFF, passage, probability)
     else:
-        kind = EvidenceKind.CUT_OFF if cut_off else EvidenceKind.EARLIER_PASSAGE
-        search_result = evidence_item(kind, passage, probability)
+        earlier = evidence_item(EvidenceKind.EARLIER_PASSAGE, passage, probability)
+        search_result = replace(earlier, digest=passage_digest(passage))
     evidence = [e for e in diagnosis.evidence if e.kind is not EvidenceKind.NOT_SEARCHED]
     return replace(diagnosis, probabilities=probabilities, evidence=(*evidence, search_result))
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from rag_monitor.domain.fault import EvidenceKind, FaultEvidence
+from rag_monitor.domain.fault import EvidenceKind, FaultEvidence, shortened
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.judgement import Aspect, Verdict
 from rag_monitor.domain.rollup import REFUSAL_METRIC
 from rag_monitor.domain.score import Score, ScoreStatus
-from rag_monitor.domain.trace import RetrievedDocument, Trace, TraceStatus
+from rag_monitor.domain.trace import Trace, TraceStatus
+from rag_monitor.evaluation.passage_ages import PassageAges
 from rag_monitor.language.normalise import fold
 from rag_monitor.language.tokens import term_set, worded_terms
 from rag_monitor.language.value_conflicts import value_conflicts, years_of
@@ -20,8 +20,6 @@ from rag_monitor.metrics.rag import passages_of
 from rag_monitor.metrics.rag.passages import is_blank
 
 SUFFICIENCY_METRIC: Final = "context_sufficiency"
-_LONGEST: Final = 300
-"""Characters of a text in the evidence."""
 _CONTRADICTS: Final = frozenset({"contradiction", "negation"})
 _DIFFERS: Final = frozenset({"number_mismatch", "date_mismatch", "name_not_found"})
 """The passage lacks a value of the statement: swapped, where it holds the other words; else made
@@ -30,12 +28,6 @@ _UNGIVEN: Final = 0.5
 """How far a statement counts as swapped whose judge gives no reason of ours."""
 _ANSWERED: Final = 0.5
 """Share of a key point's words that an answer holds which tells it."""
-_AGES: Final = (
-    "effective_date", "effective_from", "valid_from", "updated_at", "last_updated",
-    "last_modified", "modified_at", "published_at", "published", "date", "version", "year",
-)  # fmt: skip
-"""Metadata that tells how new a passage is, what decides first."""
-_DIGITS: Final = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,8 +82,7 @@ def evidence_item(
     kind: EvidenceKind, text: str = "", value: float | None = None, passage: int | None = None
 ) -> FaultEvidence:
     """A piece of evidence with its text cut to length."""
-    short = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
-    return FaultEvidence(kind=kind, text=short, value=value, passage=passage)
+    return FaultEvidence(kind=kind, text=shortened(text), value=value, passage=passage)
 
 
 class _Reader:
@@ -100,7 +91,7 @@ class _Reader:
         self._scores = scores
         self._passages = passages_of(trace)
         self._evidence: dict[str, tuple[FaultEvidence, ...]] = {}
-        self._newest_years: dict[int, tuple[int, ...]] = {}
+        self._ages = PassageAges(trace.contexts or ())
 
     def read(self) -> Signals:
         declines = (self._value(REFUSAL_METRIC) or 0.0) >= 0.5
@@ -256,7 +247,7 @@ class _Reader:
         stale = conflicting = None
         named = years_of(fold(question)) | years_of(fold(answer))
         for conflict in value_conflicts(question, answer, passages):
-            ages = self._ages(conflict.used, conflict.other)
+            ages = self._ages.of(conflict.used, conflict.other)
             if ages is None:
                 conflicting = conflicting or conflict
             elif ages[0] < ages[1] and ages[0][0] not in named:
@@ -274,25 +265,6 @@ class _Reader:
                 ),
             )
         return stale is not None, stale is None and conflicting is not None
-
-    def _ages(self, first: int, second: int) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-        """What orders two passages by age; None: nothing does, or they are of one age."""
-        documents: Sequence[RetrievedDocument] = self._trace.contexts or ()
-        if max(first, second) >= len(documents):
-            return None
-        one, other = documents[first], documents[second]
-        for name in _AGES:
-            pair = _numbers(one.metadata.get(name)), _numbers(other.metadata.get(name))
-            if pair[0] and pair[1] and pair[0] != pair[1]:
-                return pair
-        years = self._newest(first), self._newest(second)
-        return years if years[0] and years[1] and years[0] != years[1] else None
-
-    def _newest(self, place: int) -> tuple[int, ...]:
-        years = self._newest_years.get(place)
-        if years is None:
-            years = self._newest_years[place] = _newest((self._trace.contexts or ())[place])
-        return years
 
     def _unanswered(self) -> float:
         points = self._trace.expected.key_points if self._trace.expected else None
@@ -339,15 +311,3 @@ class _Reader:
 
 
 _OF_SUPPORT: Final = frozenset({"faithfulness", "answer_supported"})
-
-
-def _numbers(value: object) -> tuple[int, ...]:
-    """A date, a version or a moment as numbers, the most significant first."""
-    return tuple(map(int, _DIGITS.findall(str(value))[:6])) if value is not None else ()
-
-
-def _newest(document: RetrievedDocument) -> tuple[int, ...]:
-    """The newest year that a passage, its title or its id names; empty: none."""
-    title = document.metadata.get("title")
-    years = years_of(fold(f"{document.id or ''} {title or ''}\n{document.content or ''}"))
-    return (max(years),) if years else ()

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from rag_monitor.domain.document import AGE_NAMES
 from rag_monitor.domain.trace import RetrievedDocument
 from rag_monitor.ingest.documents import DISTANCE, ranked
 from rag_monitor.ingest.values import (
@@ -284,6 +285,7 @@ def _layers(item: Mapping[str, Any], depth: int) -> Iterator[Mapping[str, Any]]:
 def _metadata(layers: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     metadata: dict[str, Any] = {}
     for layer in reversed(layers):
+        metadata |= {name: layer[name] for name in AGE_NAMES if _is_plain(layer.get(name))}
         for key in _STORES & layer.keys():
             store = members(layer[key])
             metadata |= {
@@ -293,6 +295,10 @@ def _metadata(layers: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
         for key in reversed(_METADATA):
             metadata |= members(layer[key]) if key in layer else {}
     return metadata
+
+
+def _is_plain(value: object) -> bool:
+    return isinstance(value, str | int | float)
 
 
 def _content(layers: Sequence[Mapping[str, Any]], metadata: Mapping[str, Any]) -> str | None:

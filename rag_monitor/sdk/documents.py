@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
+from rag_monitor.domain.document import AGE_NAMES
 from rag_monitor.sdk.field_names import (
     ANSWER_KEYS,
     BODY_KEYS,
@@ -51,6 +52,7 @@ _PLAIN: Final = frozenset({str, dict})
 _NAMED: Final = frozenset(
     (*ID_KEYS, *METADATA_ID_KEYS, *SCORE_KEYS, *DISTANCE_KEYS, "knowledge_base")
 )
+_AGES: Final = frozenset(AGE_NAMES)
 _PART_TEXTS: Final = ("text", "content", "snippet")
 """What holds the text of a part of a text."""
 _MOST_FIELDS: Final = 50
@@ -156,6 +158,8 @@ def _from_dict(item: dict[Any, Any]) -> Document:
     if type(content) is not str:
         return _read(item, item)
     kept = _copy(metadata) if metadata else None
+    if not _AGES.isdisjoint(item):
+        kept = _with_ages(item, kept)
     if id_ is None or score is None:
         layers = (item, kept, get("_additional"))  # the last is Weaviate's
         return _completed((content, id_, score, get("knowledge_base"), kept), layers)
@@ -196,6 +200,8 @@ def _read(item: Any, fields: Mapping[Any, Any]) -> Document:
         bodies = []
         layers = [fields, *(attributes(inner) for inner in _some(fields, METADATA_KEYS))]
     metadata = _metadata(layers, bodies, content)
+    if content is not None and not _AGES.isdisjoint(fields):
+        metadata = _with_ages(fields, metadata)
     if content is None and type(item) is not dict:
         metadata = {"type": type_name(item)}
     id_ = fields.get(peek(item, "_pk_name")) if issubclass(type(item), dict) else None
@@ -335,11 +341,30 @@ def _metadata(
     return next(held, None)
 
 
+def _with_ages(fields: Mapping[Any, Any], metadata: dict[Any, Any] | None) -> dict[Any, Any]:
+    """The metadata with the fields beside the text that tell how new the document is, first."""
+    beside = {
+        name: cut_value(value)
+        for name in AGE_NAMES
+        if (value := fields.get(name)) is not None and not callable(value)
+    }
+    return {**beside, **(metadata or {})}
+
+
+def _ages_first(metadata: dict[Any, Any]) -> Iterator[tuple[Any, Any]]:
+    """The items of many, first those that tell how new the document is: the last are cut."""
+    items = dict.items(metadata)
+    yield from ((key, value) for key, value in items if type(key) is str and key in _AGES)
+    yield from ((key, value) for key, value in items if type(key) is not str or key not in _AGES)
+
+
 def _copy(metadata: Any, content: str | None = None) -> dict[Any, Any] | None:
     """A shallow copy; where it may hold the text, without that and the vectors."""
     if not issubclass(type(metadata), dict):
         return None
-    some = islice(dict.items(metadata), MAX_METADATA + 1)  # one more shows the sender that it cuts
+    many = dict.__len__(metadata) > MAX_METADATA
+    items = _ages_first(metadata) if many else dict.items(metadata)
+    some = islice(items, MAX_METADATA + 1)  # one more shows the sender that it cuts
     if content is None:
         return {key: cut_value(value) for key, value in some}
     return {

@@ -27,6 +27,7 @@ from rag_monitor.server.readiness import Readiness
 from rag_monitor.server.routes import (
     admin,
     alerts,
+    documents,
     faults,
     feedback,
     operations,
@@ -40,6 +41,7 @@ from rag_monitor.server.ui import (
     alert_pages,
     assets,
     compare,
+    document_pages,
     documentation,
     judge_page,
     overview,
@@ -63,7 +65,7 @@ _PROBLEMS: Final = {
 
 
 _PARTS: Final = (
-    *(otlp, traces, feedback, quality, faults, alerts, admin, operations),
+    *(otlp, traces, feedback, quality, faults, documents, alerts, admin, operations),
     *(
         assets,
         overview,
@@ -72,6 +74,7 @@ _PARTS: Final = (
         alert_pages,
         judge_page,
         compare,
+        document_pages,
         actions,
         single_sign_on,
     ),

@@ -22,6 +22,8 @@ from rag_monitor.server.undecided_rules import UndecidedRules
 from rag_monitor.store.alerts import Alerts, Silences
 from rag_monitor.store.annotations import FeedbackAnnotations
 from rag_monitor.store.audit import AuditLog
+from rag_monitor.store.documents import Documents
+from rag_monitor.store.inventory import Inventory
 from rag_monitor.store.keys import Keys
 from rag_monitor.store.label_queue import LabelQueue
 from rag_monitor.store.outage import Pulse
@@ -87,6 +89,8 @@ class Services:
     keys: Keys
     audit: AuditLog
     estimates: Estimates
+    documents: Documents
+    inventory: Inventory
     tasks: Tasks
     evaluations: Backfill
     check_rule: Callable[[AlertRule], object]

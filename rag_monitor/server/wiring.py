@@ -145,6 +145,8 @@ def wire_services(
             store.writer, settings.ingest_options, clock, reported=store.reported, own=own
         ),
         traces=store.traces,
+        documents=store.documents,
+        inventory=store.inventory,
         feedback=store.feedback,
         label_queue=store.label_queue,
         rules=store.rules,

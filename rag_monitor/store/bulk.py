@@ -91,6 +91,7 @@ def upsert(
     changed: Sequence[str] = (),
     *,
     newer: str | None = None,
+    add: bool = False,
 ) -> None:
     """Insert `rows`, which all have the same columns; they replace those of the same primary key.
 
@@ -102,13 +103,15 @@ def upsert(
         rows: By column name.
         changed: What is replaced in a row that is there; empty: all of it.
         newer: A column: rows in which it is not smaller than the given one stay as they are.
+        add: Numbers are added to those that are there, and do not replace them.
     """
     if not rows:
         return
+    there = f"{table.name}.{{0}} + " if add else ""
     keys = [column.name for column in table.primary_key.columns]
     names = changed or [name for name in rows[0] if name not in keys]
     ending = f"ON CONFLICT ({', '.join(keys)}) DO UPDATE SET " + ", ".join(
-        f"{name} = excluded.{name}" for name in names
+        f"{name} = {there.format(name)}excluded.{name}" for name in names
     )
     if newer is not None:
         ending += f" WHERE {table.name}.{newer} < excluded.{newer}"

@@ -12,6 +12,8 @@ from sqlalchemy import Connection, Delete, Text, Update, delete, select, type_co
 from rag_monitor.domain.stored import ErasureReport
 from rag_monitor.store import rollup_changes
 from rag_monitor.store.bulk import chunks
+from rag_monitor.store.document_counts import forget
+from rag_monitor.store.document_tables import document_uses
 from rag_monitor.store.engine import Database
 from rag_monitor.store.tables import (
     decisions,
@@ -39,6 +41,7 @@ OF_TRACE: Final = (
     scores,
     decisions,
     faults,
+    document_uses,
     evaluation_tasks,
     traces,
     trace_keys,
@@ -61,7 +64,7 @@ def erase_user(database: Database, project: str, user_id: str, now: datetime) ->
     removed = dict.fromkeys(_COUNTED, 0)
     while True:
         part = database.transact(
-            lambda connection: _erase_traces(connection, project, user_id, now)
+            lambda connection: _erase_traces(database, connection, project, user_id, now)
         )
         for name, count in part.items():
             removed[name] += count
@@ -70,7 +73,7 @@ def erase_user(database: Database, project: str, user_id: str, now: datetime) ->
 
 
 def _erase_traces(
-    connection: Connection, project: str, user_id: str, now: datetime
+    database: Database, connection: Connection, project: str, user_id: str, now: datetime
 ) -> dict[str, int]:
     mine = (traces.c.project == project, traces.c.user_id == user_id)
     columns = (traces.c.trace_id, traces.c.app, traces.c.started_at, traces.c.passages)
@@ -80,6 +83,7 @@ def _erase_traces(
     removed["feedback"] += _delete(
         connection, feedback, feedback.c.project == project, feedback.c.author == user_id
     )
+    forget(database, connection, project, ids)
     for name, part in chunks((project, trace_id) for trace_id in ids):
         for table in (feedback, reported_scores, replies):
             removed[table.name] += _delete(

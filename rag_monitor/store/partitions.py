@@ -10,7 +10,7 @@ from typing import Final
 
 from sqlalchemy import Connection, Table, text
 
-from rag_monitor.store.tables import metadata
+from rag_monitor.store.schema import metadata
 
 PARTITIONED: Final = tuple(
     table

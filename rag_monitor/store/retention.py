@@ -20,6 +20,12 @@ from rag_monitor.domain.stored import RetentionPolicy, RetentionReport
 from rag_monitor.errors import StoreUnavailable
 from rag_monitor.store import partitions, purge_horizon
 from rag_monitor.store.bulk import chunks, distinct_values
+from rag_monitor.store.document_tables import (
+    document_conflicts,
+    document_days,
+    document_uses,
+    documents,
+)
 from rag_monitor.store.engine import Database
 from rag_monitor.store.erasure import IN_DOUBT, doubt_passages, settle_passages
 from rag_monitor.store.failures import is_disk_full
@@ -79,7 +85,9 @@ class Ballast:
 
 
 _LOG: Final = logging.getLogger(__name__)
-_OF_TRACE: Final = (evaluation_tasks, faults, hits, retrievals, spans, traces, trace_keys)
+_OF_TRACE: Final = (
+    document_uses, evaluation_tasks, faults, hits, retrievals, spans, traces, trace_keys,
+)  # fmt: skip
 """Kept `traces_days`; the key goes last, so that an interrupted run is continued by the next."""
 _OF_SCORES: Final = (decisions, scores)
 _APP_BATCH: Final = 200
@@ -183,7 +191,10 @@ class _Run:
             removed = self._delete(table, table.c.day < cutoff)
             self.traces += removed if table is trace_keys else 0
         self._delete(passages, (passages.c.last_day < cutoff) & (passages.c.last_day != IN_DOUBT))
+        for table in (document_days, document_conflicts):
+            self._delete(table, table.c.day < cutoff)
         if moment is not None:
+            self._delete(documents, documents.c.last_seen < moment)
             self._delete(feedback, feedback.c.created_at < moment)
             self._delete(reported_scores, reported_scores.c.received_at < moment)
             self._delete(replies, replies.c.created_at < moment)
@@ -198,6 +209,8 @@ class _Run:
             lambda connection: self._app_step(connection, projects, app, cutoff)
         ):
             self.traces += removed
+        for table in (document_days, document_conflicts):
+            self._delete(table, (table.c.app == app) & (table.c.day < cutoff))
 
     def _app_step(
         self, connection: Connection, projects: Sequence[str], app: str, cutoff: date

@@ -12,7 +12,7 @@ from typing import Final
 from rag_monitor.errors import ConfigurationError
 from rag_monitor.store import migration
 from rag_monitor.store.lockfile import FileLock
-from rag_monitor.store.tables import metadata
+from rag_monitor.store.schema import metadata
 
 _ROWS: Final = 500
 """Rows read at once; where that fails, one by one."""

@@ -16,9 +16,11 @@ from rag_monitor.store.annotations import FeedbackAnnotations, ReportedScores
 from rag_monitor.store.audit import AuditLog
 from rag_monitor.store.budgets import Budgets
 from rag_monitor.store.clock_repair import ClockRepair
+from rag_monitor.store.documents import Documents
 from rag_monitor.store.earlier_passages import EarlierPassages
 from rag_monitor.store.engine import Database, exposure, require_folder
 from rag_monitor.store.integrity import Integrity, was_left_open
+from rag_monitor.store.inventory import Inventory
 from rag_monitor.store.keys import Keys
 from rag_monitor.store.label_queue import LabelQueue
 from rag_monitor.store.leases import Leases, database_now
@@ -84,6 +86,8 @@ class Store:
         self.traces: Final = Traces(database, clock, self.names)
         self.tasks: Final = Tasks(database, clock)
         self.earlier_passages: Final = EarlierPassages(database)
+        self.documents: Final = Documents(database, clock)
+        self.inventory: Final = Inventory(database, clock)
         self.rollups: Final = Rollups(database, clock)
         self.rules: Final = Rules(database, clock)
         self.alerts: Final = Alerts(database, clock)

@@ -18,6 +18,7 @@ from rag_monitor.domain.trace import (
     Trace,
     TraceStatus,
     Usage,
+    passage_digest,
 )
 from rag_monitor.store.question_index import pairs
 from rag_monitor.store.types import dump_captured, storable
@@ -262,7 +263,7 @@ class _Documents:
             item["metadata"] = dict(document.metadata)
         if document.content is not None:
             content = storable(document.content)
-            digest = hashlib.sha256(content.encode("utf-8")).hexdigest()
+            digest = passage_digest(content)
             self.passages[digest] = content
             item["passage"] = digest
         return item

@@ -42,7 +42,7 @@ from rag_monitor.store.annotations import load_feedback, load_reported
 from rag_monitor.store.bulk import distinct_values, skip_scan
 from rag_monitor.store.engine import Database
 from rag_monitor.store.erasure import erase_user
-from rag_monitor.store.fault_rows import load_diagnosis, most_at_fault
+from rag_monitor.store.fault_rows import load_diagnoses, most_at_fault
 from rag_monitor.store.names import Names
 from rag_monitor.store.page_cursor import encode_cursor
 from rag_monitor.store.rollup_tiers import TIERS
@@ -114,6 +114,7 @@ class Traces:
             diagnosed = connection.execute(
                 select(faults).where(_same_trace(faults, row)).order_by(faults.c.created_at.desc())
             ).all()
+            diagnoses = load_diagnoses(connection, project, diagnosed)
             remarks = load_feedback(connection, project, [trace_id])
             reported = load_reported(connection, project, trace_id)
         return StoredTrace(
@@ -126,7 +127,7 @@ class Traces:
             feedback=tuple(remarks.get(trace_id, ())),
             decisions=tuple(load_decision(item) for item in decided),
             reported=tuple(reported),
-            faults=tuple(load_diagnosis(item) for item in diagnosed),
+            faults=tuple(diagnoses),
         )
 
     def load(self, project: str, trace_ids: Sequence[str]) -> list[Trace]:

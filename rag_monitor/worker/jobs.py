@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Final
 
@@ -31,6 +31,7 @@ from rag_monitor.ingest.derive import derive
 from rag_monitor.self_tracing import RULES, SelfTracing
 from rag_monitor.store.raw_spans import QUEUE as _ASSEMBLY
 from rag_monitor.store.store import Store
+from rag_monitor.worker.document_counting import DocumentCounting
 from rag_monitor.worker.evaluating import Evaluation
 from rag_monitor.worker.fault_finding import FaultFinder
 from rag_monitor.worker.sampled_queue import SampledQueue
@@ -97,6 +98,9 @@ class Jobs:
         )
         self._sampled = SampledQueue(store.tasks, pipeline, clock, self._evaluation, owner, options)
         self._retention = retention
+        self._documents = DocumentCounting(
+            store.documents, clock, history=timedelta(days=retention.traces_days)
+        )
         self._shipped: set[str] = set()
         self._memory = memory
         self._sampling = sampling
@@ -237,6 +241,14 @@ class Jobs:
     async def index(self) -> int:
         """Make questions of older releases known to the search."""
         return await asyncio.to_thread(self._store.traces.index_questions)
+
+    async def count_documents(self) -> int:
+        """Count what became of the documents of judged traces; assembling comes first."""
+        return 0 if self._assembling else await self._documents.count_due()
+
+    async def fold_documents(self) -> int:
+        """Count the less retrieved documents of days that are over together."""
+        return await self._documents.fold()
 
     async def fold(self) -> int:
         """Add minutes up to ten minutes, hours and days, once they are quiet."""

@@ -89,6 +89,12 @@ class Worker:
         schedule.every(options.poll_s, "roll_up", self._led(jobs.roll_up), drain=True)
         schedule.every(options.fold_every_s, "fold", self._led(jobs.fold), drain=True)
         schedule.every(options.fold_every_s, "index", self._led(jobs.index), drain=True)
+        schedule.every(
+            options.fold_every_s, "documents", self._led(jobs.count_documents), drain=True
+        )
+        schedule.every(
+            options.retention_every_s, "fold_documents", self._led(jobs.fold_documents), drain=True
+        )
         schedule.every(options.rules_every_s, "rules", self._led(jobs.check_rules))
         schedule.every(options.deliver_every_s, "deliver", self._led(jobs.deliver), drain=True)
         schedule.every(options.fold_every_s, "mend_times", self._led(jobs.repair_times))

@@ -9,11 +9,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
 from rag_monitor.config.options import WorkerOptions
 from rag_monitor.domain.fault import Diagnosis, EvidenceKind, Fault
 from rag_monitor.domain.hit import Hit, HitKind
-from rag_monitor.domain.trace import Retrieval, RetrievedDocument, Trace
+from rag_monitor.domain.trace import Retrieval, RetrievedDocument, Trace, passage_digest
 from rag_monitor.errors import StoreUnavailable
 from rag_monitor.evaluation.pipeline import Pipeline
 from rag_monitor.evaluation.plan import EvaluationPlan
@@ -49,6 +50,12 @@ class House:
         self.store = Store.open(StoreOptions(url=url, auto_migrate=True), self.clock)
         self.store.writer.start()
         self.passages = self.store.earlier_passages
+
+    def holds(self, words: str) -> bool:
+        """Whether the words stand in any evidence that is stored."""
+        with self.store._database.read() as connection:
+            stored = connection.execute(text("SELECT evidence FROM faults")).scalars()
+            return any(words in evidence for evidence in stored)
 
     async def judge(self, *traces: Trace) -> list[Diagnosis | None]:
         """What was at fault in each."""
@@ -88,6 +95,26 @@ async def test_a_passage_that_others_got_shows_that_retrieval_missed_it(house: H
     assert second is not None
     assert second.fault is Fault.MISSED_RETRIEVAL
     assert WARRANTY in [e.text for e in second.evidence if e.kind is EvidenceKind.EARLIER_PASSAGE]
+
+
+@pytest.mark.parametrize("passage", [WARRANTY, WARRANTY + " Terms apply." * 40])
+async def test_erasing_whoever_retrieved_the_missed_passage_leaves_nothing_of_it(
+    house: House, passage: str
+) -> None:
+    other = asked(ASKED, WARRANTY, [passage], id="1", user_id="u-1")
+    missed = asked(ASKED, REFUSAL, [FEES], id="2")
+    _, before = await house.judge(other, missed)
+    assert before is not None
+    assert EvidenceKind.EARLIER_PASSAGE in [e.kind for e in before.evidence]
+
+    await asyncio.to_thread(house.store.traces.erase_user, "default", "u-1")
+
+    [after] = house.store.traces.get("default", missed.trace_id).faults
+    assert after.probabilities == before.probabilities
+    [gone] = [e for e in after.evidence if e.kind is EvidenceKind.ERASED_PASSAGE]
+    assert (gone.text, gone.digest) == ("", passage_digest(passage))
+    assert WARRANTY not in str(after)
+    assert not house.holds(WARRANTY)
 
 
 async def test_what_no_passage_ever_held_is_a_gap(house: House) -> None:

@@ -12,8 +12,8 @@ from rag_monitor.store import migration
 from rag_monitor.store.engine import parse_url
 from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.partitions import day_of
+from rag_monitor.store.schema import metadata
 from rag_monitor.store.store import Store
-from rag_monitor.store.tables import metadata
 
 
 def _engine(url: str):

@@ -43,6 +43,7 @@ EVIDENCE: Final[Mapping[EvidenceKind, str]] = {
     ),
     EvidenceKind.NOT_FOUND: msgid("Earlier passages searched without a find"),
     EvidenceKind.EARLIER_PASSAGE: msgid("Passage that holds it"),
+    EvidenceKind.ERASED_PASSAGE: msgid("The passage that holds it was erased"),
     EvidenceKind.CUT_OFF: msgid("Retrieved, and not given to the model"),
     EvidenceKind.STATEMENT: msgid("Least supported statement"),
     EvidenceKind.VALUE_USED: msgid("The answer's value"),

@@ -139,3 +139,27 @@ def test_s06_what_nobody_can_read_is_said_once(
     told = [line for line in caplog.messages if "no text was found" in line]
     assert len(told) == 1
     assert "SimpleNamespace" in told[0]
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        {"id": "d1", "content": TEXT, "updated_at": "2026-01-05", "version": 3},
+        {"id": "d1", "text": TEXT, "updated_at": "2026-01-05", "version": 3, "page": 4},
+        {
+            "id": "d1",
+            "content": TEXT,
+            "metadata": {f"m{n}": n for n in range(30)}
+            | {"updated_at": "2026-01-05", "version": 3},
+        },
+    ],
+    ids=["beside the content", "beside a text", "behind much else"],
+)
+def test_what_tells_how_new_a_document_is_is_kept(
+    captured: InMemoryExporter, found: dict[str, Any]
+) -> None:
+    [document] = documents(captured, [found])
+
+    kept = document["metadata"]
+    assert (kept["updated_at"], kept["version"]) == ("2026-01-05", 3)
+    assert len(kept) <= 20

@@ -42,6 +42,7 @@ from rag_monitor.server.readiness import HealthReport
 from rag_monitor.server.services import JudgeInfo, Services
 from rag_monitor.store.label_queue import LabelReason, LabelTask
 from rag_monitor.testing import EPOCH, ManualClock
+from tests.unit.server.fake_documents import FakeDocuments, FakeInventory
 from tests.unit.server.fake_estimates import FakeEstimates
 from tests.unit.server.fake_keys import FakeAudit, FakeKeys
 from tests.unit.server.story import JUDGE, story, story_alerts
@@ -431,6 +432,8 @@ def make_services(
         keys=FakeKeys(clock),
         audit=FakeAudit(),
         estimates=FakeEstimates(clock),
+        documents=FakeDocuments(),
+        inventory=FakeInventory(),
         tasks=FakeTasks(),
         evaluations=FakeBackfill(),
         check_rule=check_rule,

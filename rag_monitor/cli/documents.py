@@ -1,0 +1,135 @@
+"""`rag-monitor documents`: say what knowledge bases hold."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from rag_monitor.cli.output import AsJson, print_fields, print_json
+from rag_monitor.cli.remote import DEFAULT_URL, ApiKey, Remote, Url
+from rag_monitor.cli.words import LanguageOption, fields_in
+from rag_monitor.errors import ConfigurationError
+from rag_monitor.i18n import ENGLISH
+
+app = typer.Typer(help="Say which documents knowledge bases hold.", no_args_is_help=True)
+
+_PER_REQUEST: Final = 1_000
+_FIELDS: Final = ("id", "title", "updated_at", "version", "effective_date")
+_LONGEST: Final = 200
+_PATH: Final = "/api/v1/documents/inventory"
+
+
+@app.callback()
+def documents() -> None:
+    """Keeps `import` a command of its own, though it is the only one."""
+
+
+@app.command("import")
+def import_inventory(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="CSV with a head, or JSON lines: `id`, and if known `title`, `updated_at`, "
+            "`version`, `effective_date`; other columns are left out."
+        ),
+    ],
+    knowledge_base: Annotated[
+        str, typer.Option(help="The knowledge base that holds them, as traces name it.")
+    ],
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Documents that the file lacks are taken off.")
+    ] = False,
+    url: Url = DEFAULT_URL,
+    api_key: ApiKey = "",
+    language: LanguageOption = ENGLISH,
+    as_json: AsJson = False,
+) -> None:
+    """Import which documents a knowledge base holds, to see those that are never retrieved."""
+    first: str | None = None
+    told: dict[str, Any] = {"documents": 0}
+    removed = 0
+    with Remote(url, api_key) as monitor:
+        for part in _parts(_rows(file)):
+            body = {"knowledge_base": knowledge_base, "documents": part}
+            told = monitor.call("POST", _PATH, body=body)
+            first = first or told["imported_at"]
+        if first is None:
+            raise ConfigurationError("{path} holds no documents", path=file)
+        if replace:
+            query = {"knowledge_base": knowledge_base, "before": first}
+            removed = monitor.call("DELETE", _PATH, query=query)["removed"]
+    shown = {
+        "knowledge_base": knowledge_base,
+        "documents": told["documents"] - removed,
+        "removed": removed,
+    }
+    if as_json:
+        print_json(shown)
+    else:
+        print_fields(fields_in(shown, language))
+
+
+def _parts(rows: Iterator[dict[str, str]]) -> Iterator[list[dict[str, str]]]:
+    part: list[dict[str, str]] = []
+    for row in rows:
+        part.append(row)
+        if len(part) == _PER_REQUEST:
+            yield part
+            part = []
+    if part:
+        yield part
+
+
+def _rows(path: Path) -> Iterator[dict[str, str]]:
+    """The documents of a file.
+
+    Raises:
+        ConfigurationError: It cannot be read, or a row has no id.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = csv.DictReader(file) if path.suffix == ".csv" else map(_object, file)
+            for number, row in enumerate(rows, start=1):
+                if row is not None:
+                    yield _document(path, number, row)
+    except OSError as error:
+        raise ConfigurationError(
+            "{path} cannot be read: {reason}", path=path, reason=error.strerror
+        ) from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ConfigurationError(
+            "{path} is not a table in UTF-8: {reason}", path=path, reason=error
+        ) from error
+
+
+def _object(line: str) -> Any:
+    if not line.strip():
+        return None
+    try:
+        return json.loads(line)
+    except ValueError:
+        return ()
+
+
+def _document(path: Path, number: int, row: object) -> dict[str, str]:
+    if not isinstance(row, Mapping):
+        raise ConfigurationError(
+            "{path}, row {number}: not a JSON object; write one per line, or name a .csv file",
+            path=path,
+            number=number,
+        )
+    given = {name: str(row[name]).strip() for name in _FIELDS if row.get(name) is not None}
+    if not given.get("id"):
+        raise ConfigurationError(
+            "{path}, row {number}: there is no `id`; name the column of ids so",
+            path=path,
+            number=number,
+        )
+    return {
+        name: value if name == "id" else value[:_LONGEST] for name, value in given.items() if value
+    }
