@@ -14,14 +14,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from itertools import pairwise
 from typing import Final
 
 from benchmarks.planted_faults.texts import Fact, KnowledgeBase, knowledge_bases, phrases
 from rag_monitor.domain.hit import Hit, HitKind
 from rag_monitor.domain.trace import (
     Expected,
-    RetrievedDocument,
     Retrieval,
+    RetrievedDocument,
     Timings,
     Trace,
     derive_trace_id,
@@ -177,13 +178,14 @@ class Application:
         )
 
     def _two_price_lists(self) -> _Answered:
+        """The generator takes the older list; where neither is dated, one of them."""
         fact = self._random.choice([f for b in self._bases for f in b.facts if f.editions])
         base = self._home[fact.id]
         question = self._random.choice(fact.questions)
         both = [(fact, False), (fact, True)]
         self._random.shuffle(both)
         others = self._retrievers[base.name].neighbours(question, (fact, fact))
-        from_older = self._random.random() < 0.6
+        from_older = self._is_dated(base.name) or self._random.random() < 0.5
         return _Answered(
             fact=fact,
             question=question,
@@ -191,6 +193,10 @@ class Application:
             answer=self._styled(fact.wrong() if from_older else fact.right()),
             served_by=base,
         )
+
+    def _is_dated(self, base: str) -> bool:
+        """Whether a knowledge base says how old its lists are; every second one does."""
+        return [b.name for b in self._bases].index(base) % 2 == 0
 
     def _fact(self) -> Fact:
         return self._random.choice([fact for base in self._bases for fact in _stored(base)])
@@ -231,9 +237,7 @@ class Application:
             question=answered.question,
             answer=answered.answer,
             started_at=_BEGIN + number * _APART,
-            retrievals=(
-                Retrieval(documents=documents, knowledge_base=base.name, latency_ms=20.0),
-            ),
+            retrievals=(Retrieval(documents=documents, knowledge_base=base.name, latency_ms=20.0),),
             contexts=documents[: self._retrievers[base.name].seen],
             hits=(
                 Hit(kind=HitKind.PLUGIN, name=base.name),
@@ -244,13 +248,15 @@ class Application:
         )
 
     def _document(self, fact: Fact, older: bool, rank: int, base: str) -> RetrievedDocument:
-        """Half of the applications' knowledge bases date their documents."""
         metadata: dict[str, object] = {"title": fact.title}
-        if fact.editions and [b.name for b in self._bases].index(base) % 2 == 0:
+        text = fact.text(older=older)
+        if fact.editions and self._random.random() < 0.5 and self._is_dated(base):
             metadata["effective_date"] = f"{fact.editions[older]}-01-01"
+        elif fact.editions and not self._is_dated(base):
+            text = fact.undated(older=older)
         return RetrievedDocument(
             id=f"{fact.id}-older" if older else fact.id,
-            content=fact.text(older=older),
+            content=text,
             score=round(0.9 / rank, 3),
             rank=rank,
             knowledge_base=base,
@@ -305,5 +311,5 @@ def _stored(base: KnowledgeBase) -> list[Fact]:
 
 def _terms(text: str) -> set[str]:
     words = set(text.lower().replace("?", " ").replace(".", " ").replace(",", " ").split())
-    pairs = {a + b for a, b in zip(text, text[1:], strict=False) if a > "\u4dff" and b > "\u4dff"}
+    pairs = {a + b for a, b in pairwise(text) if a > "\u4dff" and b > "\u4dff"}
     return words | pairs

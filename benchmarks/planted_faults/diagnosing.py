@@ -108,4 +108,3 @@ def _save(store: Store, planted: Sequence[PlantedTrace], clock: SystemClock) -> 
 
 def _batches(items: Sequence[PlantedTrace], size: int) -> Iterator[Sequence[PlantedTrace]]:
     return (items[start : start + size] for start in range(0, len(items), size))
-

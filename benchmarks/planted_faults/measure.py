@@ -1,14 +1,15 @@
 """Whether the monitor names the faults planted in scripted applications.
 
-    python -m benchmarks.planted_faults.measure [--half seen] [--good 1200] [--each 100]
-        [--unlabelled] [--seed 1] [--write]
+    python -m benchmarks.planted_faults.measure [--half seen unseen] [--good 1200] [--each 100]
+        [--unlabelled] [--seed 1]
+    python -m benchmarks.planted_faults.measure --of REPORT
 
-Per half 1,200 traces without a fault and 100 of each of eight faults, half of them Chinese, judged by
-the embedded judge alone. Prints JSON: balanced accuracy over the nine classes (mean of their
-recalls; an answer outside the nine is wrong) with a 95 % interval (bootstrap over the facts that are
-asked for), by half and language, and the confusion matrices. `seen` may be looked at to choose
-constants; `unseen` is scored once. `--unlabelled` takes the label of the right plugin from the
-traces. `--write` puts the tables into `docs/fault-figures.md`.
+Per half 1,200 traces without a fault and 100 of each of eight faults, half of them Chinese,
+judged by the embedded judge alone. Prints JSON: balanced accuracy over the nine classes (mean of
+their recalls; an answer outside the nine is wrong) with a 95 % interval (bootstrap over the facts
+that are asked for), by half and language, and the confusion matrices. `seen` may be looked at to
+choose constants; `unseen` is scored once. `--unlabelled` takes the label of the right plugin from
+the traces. `--of` puts the tables of what an earlier run printed into `docs/model-card.md`.
 """
 
 from __future__ import annotations
@@ -17,13 +18,15 @@ import argparse
 import json
 import os
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
+from benchmarks.embedded_judge.measure import CARD, put
 from benchmarks.planted_faults.application import GOOD, PLANTED, Application, PlantedTrace
 from benchmarks.planted_faults.diagnosing import Diagnosed, diagnose
 from benchmarks.planted_faults.texts import HALVES, LANGUAGES
@@ -119,15 +122,56 @@ def report(results: Sequence[Diagnosed], halves: Sequence[str]) -> dict[str, Any
     return found
 
 
+def tables(found: Mapping[str, Any]) -> str:
+    """What the model card says of a report: accuracy by half, and two confusion matrices."""
+    lines = [
+        "| half | language | traces / facts | balanced accuracy |",
+        "|---|---|---|---|",
+    ]
+    halves = found["halves"]
+    for half, both in halves.items():
+        for language, one in {"both": both, **both["by_language"]}.items():
+            low, high = one["interval"]
+            lines.append(
+                f"| {half} | {language} | {one['traces']} / {one['facts']} "
+                f"| {one['balanced_accuracy']:.3f} [{low:.3f}, {high:.3f}] |"
+            )
+    for half, both in halves.items():
+        lines += ["", f"Planted (rows) and told (columns) on {half}, English + Chinese:", ""]
+        lines += _matrix([both["by_language"][language]["confusion"] for language in LANGUAGES])
+    cost = found["cost_of_a_trace"]
+    lines += [
+        "",
+        f"{found['date']}, {found['cpus']} cores, load average {found['load_average']}; processor "
+        f"time of a trace: judging {cost['judging_ms']:.1f} ms, diagnosing "
+        f"{cost['diagnosing_ms']:.2f} ms.",
+    ]
+    return "\n".join(lines)
+
+
+def _matrix(confusions: Sequence[Mapping[str, Mapping[str, int]]]) -> list[str]:
+    columns = (*CLASSES, _OTHER)
+    lines = [f"| | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
+    for name in CLASSES:
+        cells = [[told[name].get(column, 0) for told in confusions] for column in columns]
+        shown = [" + ".join(map(str, cell)) if any(cell) else "" for cell in cells]
+        lines.append(f"| {name} | {' | '.join(shown)} |")
+    return lines
+
+
 def main() -> None:
     """Parse and run."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--of", type=Path, metavar="REPORT")
     parser.add_argument("--half", nargs="+", choices=HALVES, default=["seen"])
     parser.add_argument("--good", type=int, default=1200)
     parser.add_argument("--each", type=int, default=100)
     parser.add_argument("--unlabelled", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
+    if given.of is not None:
+        put(CARD, "faults", tables(json.loads(given.of.read_text(encoding="utf-8"))))
+        return
     planted = plant(given.half, given.good, given.each, given.seed)
     if given.unlabelled:
         planted = [unlabelled(one) for one in planted]

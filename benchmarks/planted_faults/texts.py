@@ -36,6 +36,10 @@ class Fact:
         """The passage as an edition states it."""
         return _chosen(self.passage, older)
 
+    def undated(self, *, older: bool) -> str:
+        """The same without the line that says which edition it is."""
+        return re.split("[:：]", self.text(older=older), maxsplit=1)[1].strip()
+
     def right(self) -> str:
         """The answer."""
         return _chosen(self.answer, False)
