@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final, Self
 
 from rich.console import Console
@@ -102,8 +102,8 @@ class Display:
         for stage in (stage for stage in STAGES if stage in then or stage in now):
             table.add_row(
                 translate(Message("at fault: {stage}", stage=_named(stage)), language),
-                _share(then, stage),
-                _share(now, stage),
+                f"{then.get(stage, 0.0):.0%}" if self._before.traces else "·",
+                f"{now.get(stage, 0.0):.0%}" if self._after.traces else "·",
             )
         for name in self._firing:
             firing = translate(Message("ALERT firing: {rule}", rule=name), language)
@@ -113,10 +113,6 @@ class Display:
 
 def _named(stage: Stage) -> Message:
     return Message(STAGES[stage]).lowered()
-
-
-def _share(stages: Mapping[str, float], stage: Stage) -> str:
-    return f"{stages.get(stage, 0.0):.0%}" if stages else "·"
 
 
 def _figure(value: float | None) -> str:
