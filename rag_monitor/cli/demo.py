@@ -13,7 +13,9 @@ from rich.console import Console
 from rag_monitor.cli.output import AsJson, print_fields, print_json
 from rag_monitor.cli.settings import environment
 from rag_monitor.cli.words import LanguageOption, fields_in, say
+from rag_monitor.demo.breaking import Break
 from rag_monitor.i18n import ENGLISH, Message
+from rag_monitor.server.ui.fault_words import STAGES
 
 
 def demo(
@@ -29,6 +31,9 @@ def demo(
     questions: Annotated[
         int, typer.Option(min=25, max=2000, help="Questions before and after the break.")
     ] = 48,
+    breaks: Annotated[
+        Break, typer.Option("--break", help="What the bad release breaks.")
+    ] = Break.BOTH,
     model_url: Annotated[
         str,
         typer.Option(
@@ -58,6 +63,7 @@ def demo(
         env=environment(),
         model_url=model_url,
         model=model,
+        breaks=breaks,
         stay=sys.stdout.isatty() if once is None else not once,
     )
     with Display(Console(stderr=as_json), language) as display:
@@ -78,6 +84,13 @@ _SHOWN_FIGURES: Final = (
 def _shown_report(report: dict[str, Any], language: str) -> dict[str, Any]:
     """The report for a reader: one line a figure, an alert, a hit rate."""
     lines = fields_in({name: report[name] for name in _SHOWN_FIGURES}, language)
+    for stage in STAGES:
+        shares = [report["stages_at_fault"][phase].get(stage, 0.0) for phase in ("before", "after")]
+        if any(shares):
+            named = say("at fault: {stage}", stage=Message(STAGES[stage]).lowered())
+            lines[named] = say(
+                "{before:.0%} before, {after:.0%} after", before=shares[0], after=shares[1]
+            )
     for alert in report["alerts"]:
         after = say("fired after {seconds:.1f} s", seconds=alert["fired_after_s"] or 0)
         lines[alert["rule"]] = after

@@ -10,8 +10,10 @@ from rich.live import Live
 from rich.table import Table
 
 from rag_monitor.demo.monitor import Observed
+from rag_monitor.domain.fault import Stage
 from rag_monitor.i18n import Message, translate
 from rag_monitor.metrics.names import with_display_names
+from rag_monitor.server.ui.fault_words import STAGES
 
 METRICS: Final = (
     "faithfulness",
@@ -96,10 +98,21 @@ class Display:
                 _figure(self._before.mean(metric)),
                 _figure(self._after.mean(metric)),
             )
+        then, now = self._before.stages_at_fault(), self._after.stages_at_fault()
+        for stage in (stage for stage in STAGES if stage in then or stage in now):
+            table.add_row(
+                translate(Message("at fault: {stage}", stage=_named(stage)), language),
+                f"{then.get(stage, 0.0):.0%}" if self._before.traces else "·",
+                f"{now.get(stage, 0.0):.0%}" if self._after.traces else "·",
+            )
         for name in self._firing:
             firing = translate(Message("ALERT firing: {rule}", rule=name), language)
             table.add_row(f"[bold red]{firing}[/]", "", "")
         return table
+
+
+def _named(stage: Stage) -> Message:
+    return Message(STAGES[stage]).lowered()
 
 
 def _figure(value: float | None) -> str:

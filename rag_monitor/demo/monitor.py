@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, median
@@ -11,32 +12,31 @@ import httpx
 
 from rag_monitor.demo.processes import StoryError
 
-WATCHED: Final = ("faithfulness", "context_precision")
-"""Metrics whose drop must be noticed for the story to be true."""
 _WINDOW_S: Final = 600
 _MIN_JUDGED: Final = 20
 
 Rule = dict[str, Any]
 
 
-def with_demo_rules(existing: Sequence[Mapping[str, Any]]) -> list[Rule]:
+def with_demo_rules(existing: Sequence[Mapping[str, Any]], watched: Sequence[str]) -> list[Rule]:
     """All rules, those for drops of the watched metrics comparing a release with the one before.
 
     A shipped rule keeps everything else; where there is none for a metric, one is written.
     """
-    rules = [_tuned(rule) if _watches(rule) else dict(rule) for rule in existing]
-    covered = {rule["metric"] for rule in rules if _watches(rule)}
-    missing = [metric for metric in WATCHED if metric not in covered]
+    rules = [_tuned(rule) if _watches(rule, watched) else dict(rule) for rule in existing]
+    covered = {rule["metric"] for rule in rules if _watches(rule, watched)}
+    missing = [metric for metric in watched if metric not in covered]
     return rules + [_tuned(_fresh(metric)) for metric in missing]
 
 
-def watched_rules(rules: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Metric to the name of its rule, for the watched metrics."""
-    return {str(rule["metric"]): str(rule["name"]) for rule in rules if _watches(rule)}
+def watched_rules(rules: Sequence[Mapping[str, Any]], watched: Sequence[str]) -> dict[str, str]:
+    """Metric to the name of its rule, for the watched metrics, in their order."""
+    names = {str(rule["metric"]): str(rule["name"]) for rule in rules if _watches(rule, watched)}
+    return {metric: names[metric] for metric in watched}
 
 
-def _watches(rule: Mapping[str, Any]) -> bool:
-    return rule["kind"] == "drop" and rule.get("metric") in WATCHED
+def _watches(rule: Mapping[str, Any], watched: Sequence[str]) -> bool:
+    return rule["kind"] == "drop" and rule.get("metric") in watched
 
 
 def _fresh(metric: str) -> Rule:
@@ -74,6 +74,12 @@ class Observed:
             any(score.get("status") == "scored" for score in trace["scores"])
             for trace in self.traces.values()
         )
+
+    def stages_at_fault(self) -> dict[str, float]:
+        """Share of traces that each stage is responsible for, the largest first."""
+        first = [faults[0] for trace in self.traces.values() if (faults := trace.get("faults"))]
+        stages = Counter(str(fault["stage"]) for fault in first if fault.get("stage"))
+        return {stage: count / len(first) for stage, count in stages.most_common()}
 
     def judges(self) -> list[str]:
         """Names of the judges that answered, sorted."""

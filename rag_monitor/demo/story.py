@@ -18,6 +18,7 @@ from typing import Any, Final
 import httpx
 
 from rag_monitor.demo.app import APP_NAME
+from rag_monitor.demo.breaking import BROKEN, WATCHED, Break
 from rag_monitor.demo.corpus import LANGUAGES, Question, load_questions
 from rag_monitor.demo.display import Display
 from rag_monitor.demo.monitor import (
@@ -29,7 +30,9 @@ from rag_monitor.demo.monitor import (
     with_demo_rules,
 )
 from rag_monitor.demo.processes import Child, StoryError, free_port
+from rag_monitor.domain.fault import Stage
 from rag_monitor.i18n import Message
+from rag_monitor.server.ui.fault_words import STAGES
 
 _READY_S: Final = 120.0
 _SCORED_S: Final = 120.0
@@ -52,6 +55,8 @@ class StoryOptions:
     model_url: str = ""
     """An OpenAI-compatible address that writes the good answers; empty: the extractive answerer."""
     model: str = ""
+    breaks: Break = Break.BOTH
+    """What the bad release breaks."""
     stay: bool = False
     """Keep everything running after the alert, until cancelled."""
 
@@ -79,7 +84,7 @@ async def tell(options: StoryOptions, display: Display) -> Json:
     started = time.monotonic()
     async with contextlib.AsyncExitStack() as stack:
         scene = await _raise_curtain(options, display, stack)
-        rules = await _tune_rules(scene)
+        rules = await _tune_rules(scene, WATCHED[options.breaks])
         url = f"[link={scene.monitor_url}]{scene.monitor_url}[/]"
         display.say(Message("Open {url} to watch the page.", url=url))
 
@@ -93,21 +98,16 @@ async def tell(options: StoryOptions, display: Display) -> Json:
         await _serve(scene, "before", options)
         await _until_scored(scene, scene.before, options.questions, display)
 
-        display.step(
-            Message(
-                "Release {release}: the retriever is broken, the answerer invents …",
-                release=_BAD_RELEASE,
-            )
-        )
+        display.step(Message(BROKEN[options.breaks], release=_BAD_RELEASE))
         broken_at = time.monotonic()
-        await _break(scene)
+        await _break(scene, options.breaks)
         await _serve(scene, "after", options)
         await _until_scored(scene, scene.after, options.questions, display)
         alerts, seconds = await _until_fired(scene, rules, broken_at, display)
 
         report = await _report(scene, rules, alerts, seconds)
         report["seconds"] = round(time.monotonic() - started, 1)
-        display.conclude(Message("The alerts fired."))
+        display.conclude(_conclusion(grown_stage(scene.before, scene.after)))
         if options.stay:
             display.say(Message("Everything keeps running; press Ctrl-C to stop."))
             await _stay(scene)
@@ -176,11 +176,11 @@ def _app_arguments(options: StoryOptions, port: int, endpoint: str) -> list[str]
     return arguments
 
 
-async def _tune_rules(scene: _Scene) -> dict[str, str]:
+async def _tune_rules(scene: _Scene, watched: Sequence[str]) -> dict[str, str]:
     """Shorten the windows; returns metric to rule name."""
-    rules = with_demo_rules(await scene.monitor.rules())
+    rules = with_demo_rules(await scene.monitor.rules(), watched)
     await scene.monitor.save_rules(rules)
-    return watched_rules(rules)
+    return watched_rules(rules, watched)
 
 
 def chosen_questions(count: int) -> list[Question]:
@@ -215,8 +215,12 @@ async def _serve(scene: _Scene, phase: str, options: StoryOptions) -> None:
     await asyncio.gather(*(ask(number, question) for number, question in enumerate(chosen)))
 
 
-async def _break(scene: _Scene) -> None:
-    faults = {"retriever": True, "invent": True, "release": _BAD_RELEASE}
+async def _break(scene: _Scene, breaks: Break) -> None:
+    faults = {
+        "retriever": breaks is not Break.GENERATOR,
+        "invent": breaks is not Break.RETRIEVER,
+        "release": _BAD_RELEASE,
+    }
     reply = await scene.http.post(scene.app_url + "/break", json=faults)
     if not reply.is_success:
         raise StoryError("the application refused to break: {status}", status=reply.status_code)
@@ -279,6 +283,21 @@ async def _until_fired(
     return alerts, seconds
 
 
+def grown_stage(before: Observed, after: Observed) -> str | None:
+    """The stage whose share of traces at fault grew most; None: none did."""
+    then, now = before.stages_at_fault(), after.stages_at_fault()
+    growth = {stage: share - then.get(stage, 0.0) for stage, share in now.items()}
+    grown = max(growth, key=lambda stage: growth[stage], default=None)
+    return grown if grown is not None and growth[grown] > 0 else None
+
+
+def _conclusion(stage: str | None) -> Message:
+    if stage is None:
+        return Message("The alerts fired.")
+    told = Message(STAGES[Stage(stage)]).lowered()
+    return Message("The alerts fired. At fault since: {stage}.", stage=told)
+
+
 def firing(alerts: Sequence[Mapping[str, Any]]) -> list[str]:
     """Names of the rules that fire."""
     return [str(alert["rule"]) for alert in alerts if alert["state"] == "firing"]
@@ -292,7 +311,7 @@ async def _report(
         {"rule": a["rule"], "state": a["state"], "fired_after_s": seconds.get(str(a["rule"]))}
         for a in alerts
     ]
-    main = next(item for item in fired if item["rule"] == rules["faithfulness"])
+    main = next(item for item in fired if item["rule"] == next(iter(rules.values())))
     figures: Json = {
         "traces": len(traces),
         "scored": scene.before.scored() + scene.after.scored(),
@@ -311,6 +330,11 @@ async def _report(
         "generation_ms_p50": median_timing(traces, "generation_ms"),
         "end_to_end_ms_p50": median_timing(traces, "end_to_end_ms"),
         "hit_rate": await scene.monitor.hit_rates(),
+        "stages_at_fault": {
+            name: {stage: round(share, 4) for stage, share in phase.stages_at_fault().items()}
+            for name, phase in (("before", scene.before), ("after", scene.after))
+        },
+        "stage": grown_stage(scene.before, scene.after),
         "url": scene.monitor_url,
     }
 

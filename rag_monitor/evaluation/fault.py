@@ -3,8 +3,9 @@
 Rows are read from the top. Each takes its share of the probability that the rows above have left;
 what is left at the end is `none`. So an ambiguous case is divided, and nothing is guessed. An
 earlier stage comes before a later one: an answer cannot be better than what it was given. s is
-P(the contexts suffice), u is P(something in the answer is unsupported), g is the grade of the
-answer.
+P(the contexts suffice), u is P(something in the answer is unsupported), c is P(a passage states
+otherwise, given that it is unsupported), g is the grade of the answer. `fault_weights` says how
+they are learnt from what a judge says.
 
 | row | when | takes | fault |
 |---|---|---|---|
@@ -15,13 +16,13 @@ answer.
 | 4 | the answer declines | 1 - s | the contexts did not suffice |
 | 5 | its value has another one beside it, newer | 1 | `stale_source` |
 | | of which nothing tells the age | 1 | `conflicting_sources` |
-| 6 | a passage states otherwise | u * words shared with it | `contradicted` |
-| 7 | any answer | 1 - s | the contexts did not suffice |
-| 8 | any answer | u | `invented` |
+| 6 | any answer | 1 - s | the contexts did not suffice |
+| 7 | a passage states otherwise | u * c | `contradicted` |
+| 8 | what is left of u | u * (1 - c) | `invented` |
 | 9 | a low grade | g below .75, divided at .25 and .5 | `off_topic`, `incomplete` |
 | 10 | labelled key points | their share that the answer lacks | `incomplete` |
 | 11 | a citation | P(cited passage does not support, some other does) | `wrong_citation` |
-| 12 | average precision a of useful passages below .5 | 1 - 2 a | `bad_ranking` |
+| 12 | useful passages stand low | P by their average precision | `bad_ranking` |
 
 Contexts that did not suffice are divided: `knowledge_gap` where no knowledge base holds what was
 needed; `bad_ranking` where it was retrieved and cut off; else `missed_retrieval`. While nobody has
@@ -37,13 +38,13 @@ from typing import Final
 from rag_monitor.domain.fault import Diagnosis, EvidenceKind, Fault, FaultEvidence
 from rag_monitor.domain.score import Score
 from rag_monitor.domain.trace import Trace, passage_digest
+from rag_monitor.evaluation import fault_weights
 from rag_monitor.evaluation.fault_signals import Signals, evidence_item, read_signals
+from rag_monitor.evaluation.fault_weights import logit, weighed
 
 _EVEN: Final = 0.5
 _NOT_SEARCHED: Final = 0.5
 """P(a knowledge base holds it) while nobody has looked."""
-_NOT_FOUND: Final = 0.2
-"""The same after a search that found nothing: it knows only what was retrieved before."""
 _ANSWERS: Final = 0.75
 """Grade from which on an answer is at no fault of relevance."""
 _BESIDE: Final = 0.25
@@ -104,7 +105,10 @@ def searched(
     probabilities = dict(diagnosis.probabilities)
     both = sum(probabilities.pop(fault, 0.0) for fault in _APART)
     # What no earlier passage holds may still stand in one that was never retrieved.
-    held = _NOT_FOUND if passage is None else max(_NOT_FOUND, probability)
+    held = fault_weights.NOT_FOUND
+    if passage is not None:
+        learnt = weighed(fault_weights.FOUND, logit(probability))
+        held = fault_weights.CUT_OFF if cut_off else max(held, learnt)
     missed = Fault.BAD_RANKING if cut_off else Fault.MISSED_RETRIEVAL
     probabilities[missed] = probabilities.get(missed, 0.0) + both * held
     probabilities[Fault.KNOWLEDGE_GAP] = both * (1 - held)
@@ -137,17 +141,18 @@ def _rows(signals: Signals) -> Sequence[Row]:
         *before,
         (float(signals.stale), {Fault.STALE_SOURCE: 1.0}),
         (float(signals.conflicting), {Fault.CONFLICTING_SOURCES: 1.0}),
-        (signals.unsupported * signals.swapped, {Fault.CONTRADICTED: 1.0}),
         (0.0 if signals.sufficient is None else lacking, insufficient),
-        (signals.unsupported * (1 - signals.swapped), {Fault.INVENTED: 1.0}),
+        (
+            signals.unsupported,
+            {Fault.CONTRADICTED: signals.swapped, Fault.INVENTED: 1 - signals.swapped},
+        ),
         _relevance(signals.grade),
         (signals.unanswered, {Fault.INCOMPLETE: 1.0}),
         (signals.miscited, {Fault.WRONG_CITATION: 1.0}),
-        (0.0 if signals.ranking is None else _clip(1 - 2 * signals.ranking), _RANKED_LOW),
+        (_ranked_low(signals.ranking), {Fault.BAD_RANKING: 1.0}),
     ]
 
 
-_RANKED_LOW: Final[Mapping[Fault, float]] = {Fault.BAD_RANKING: 1.0}
 _APART: Final = (Fault.KNOWLEDGE_GAP, Fault.MISSED_RETRIEVAL)
 
 
@@ -158,6 +163,10 @@ def _insufficient(signals: Signals) -> Mapping[Fault, float]:
         Fault.MISSED_RETRIEVAL: held * (1 - signals.cut_off),
         Fault.KNOWLEDGE_GAP: 1 - held,
     }
+
+
+def _ranked_low(precision: float | None) -> float:
+    return 0.0 if precision is None else weighed(fault_weights.RANKED_LOW, precision)
 
 
 def _relevance(grade: float | None) -> Row:

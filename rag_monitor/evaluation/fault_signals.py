@@ -12,6 +12,8 @@ from rag_monitor.domain.judgement import Aspect, Verdict
 from rag_monitor.domain.rollup import REFUSAL_METRIC
 from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.trace import Trace, TraceStatus
+from rag_monitor.evaluation import fault_weights
+from rag_monitor.evaluation.fault_weights import logit, weighed
 from rag_monitor.evaluation.passage_ages import PassageAges
 from rag_monitor.language.normalise import fold
 from rag_monitor.language.tokens import term_set, worded_terms
@@ -20,8 +22,10 @@ from rag_monitor.metrics.rag import passages_of
 from rag_monitor.metrics.rag.passages import is_blank
 
 SUFFICIENCY_METRIC: Final = "context_sufficiency"
-_CONTRADICTS: Final = frozenset({"contradiction", "negation"})
-_DIFFERS: Final = frozenset({"number_mismatch", "date_mismatch", "name_not_found"})
+CONTRADICTS: Final = frozenset({"contradiction", "negation"})
+"""Reasons of ours that say that a passage states otherwise."""
+NOT_COVERED: Final = "not_covered"
+DIFFERS: Final = frozenset({"number_mismatch", "date_mismatch", "name_not_found"})
 """The passage lacks a value of the statement: swapped, where it holds the other words; else made
 up."""
 _UNGIVEN: Final = 0.5
@@ -78,6 +82,31 @@ def read_signals(trace: Trace, scores: Sequence[Score]) -> Signals | None:
     return signals if judged or signals.failed or signals.misrouted else None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What a judge says that the learnt weights turn into signals. None: it does not say."""
+
+    declines: bool
+    sufficiency: float | None
+    relevance: float | None
+    """Of the most relevant passage."""
+    grade: float | None
+    support: float | None
+    """Of the least supported statement."""
+    reason: str | None
+    """The judge's, of that statement."""
+    words_held: float
+    """Share of that statement's words that stand in the passage it was held against."""
+    precision: float | None
+    """Average precision of the useful passages."""
+
+
+def said_of(trace: Trace, scores: Sequence[Score]) -> Said:
+    """What the scores of one judge say; for learning the weights."""
+    reader = _Reader(trace, {s.metric: s for s in scores if s.status is ScoreStatus.SCORED})
+    return reader.said()
+
+
 def evidence_item(
     kind: EvidenceKind, text: str = "", value: float | None = None, passage: int | None = None
 ) -> FaultEvidence:
@@ -94,12 +123,12 @@ class _Reader:
         self._ages = PassageAges(trace.contexts or ())
 
     def read(self) -> Signals:
-        declines = (self._value(REFUSAL_METRIC) or 0.0) >= 0.5
+        declines = self._declines()
         unsupported, swapped = (0.0, 0.0) if declines else self._support()
         # A caller who goes away leaves an answer that is incomplete by nobody's fault.
         whole = self._trace.status is TraceStatus.OK
-        grade = self._value("answer_relevance") if whole else None
-        sufficient = self._sufficiency(declines, unsupported, grade)
+        grade = self._grade()
+        sufficient = self._sufficiency(declines, grade)
         stale, conflicting = (False, False) if declines else self._conflicts()
         held, cut_off = self._labelled_retrieval()
         if grade is not None:
@@ -125,6 +154,34 @@ class _Reader:
             ranking=self._ranking(),
             evidence=self._evidence,
         )
+
+    def said(self) -> Said:
+        """What the judge says, as it says it."""
+        worst = self._worst()
+        return Said(
+            declines=self._declines(),
+            sufficiency=self._told_sufficiency(),
+            relevance=self._relevance(),
+            grade=self._grade(),
+            support=self._value("answer_supported") if worst is None else worst.probability,
+            reason=None if worst is None else worst.reason,
+            words_held=0.0 if worst is None else self._words_held(worst),
+            precision=self._ranking(),
+        )
+
+    def _declines(self) -> bool:
+        return (self._value(REFUSAL_METRIC) or 0.0) >= 0.5
+
+    def _grade(self) -> float | None:
+        return self._value("answer_relevance") if self._trace.status is TraceStatus.OK else None
+
+    def _relevance(self) -> float | None:
+        relevant = self._verdicts("context_relevance", Aspect.RELEVANCE)
+        return max((verdict.probability for verdict in relevant), default=None)
+
+    def _worst(self) -> Verdict | None:
+        statements = self._verdicts("faithfulness", Aspect.SUPPORT)
+        return min(statements, key=lambda verdict: verdict.probability, default=None)
 
     def _value(self, metric: str) -> float | None:
         score = self._scores.get(metric)
@@ -164,34 +221,40 @@ class _Reader:
         self._evidence["misrouted"] = tuple(missed)
         return 1.0 if missed else 0.0
 
-    def _sufficiency(self, declines: bool, unsupported: float, grade: float | None) -> float | None:
-        """By labelled key points, else by the judge, else whether any passage is relevant.
-
-        A supported answer that answers the question shows that the contexts sufficed for it.
-        """
+    def _sufficiency(self, declines: bool, grade: float | None) -> float | None:
+        """By labelled key points, else by what the judge says of contexts and answer."""
         if self._passages is None:
             self._evidence["sufficient"] = (evidence_item(EvidenceKind.CONTEXTS_UNKNOWN),)
             return None
-        sufficient = self._told_sufficiency()
-        if not declines and grade is not None and self._scores.keys() & _OF_SUPPORT:
-            sufficient = max(sufficient or 0.0, (1 - unsupported) * grade)
+        sufficient = 0.0 if not self._passages else self._labelled_coverage()
+        if sufficient is None:
+            sufficient = self._judged_sufficiency(declines, grade)
         if sufficient is not None:
             self._evidence["sufficient"] = (
                 evidence_item(EvidenceKind.SUFFICIENCY, value=sufficient),
             )
         return sufficient
 
-    def _told_sufficiency(self) -> float | None:
-        if not self._passages:
-            return 0.0
+    def _judged_sufficiency(self, declines: bool, grade: float | None) -> float | None:
+        told = self._told_sufficiency()
+        if told is None:
+            return None
+        relevance = self._relevance()
+        features = logit(told), logit(told if relevance is None else relevance)
+        if declines:
+            return weighed(fault_weights.REFUSED, *features)
+        graded = 0.0 if grade is None else logit(grade)
+        return weighed(fault_weights.ANSWERED, features[0], graded, features[1])
+
+    def _labelled_coverage(self) -> float | None:
         coverage = self._scores.get("context_recall")
         if coverage is not None and not coverage.inferred and coverage.verdicts:
             return min(verdict.probability for verdict in coverage.verdicts)
+        return None
+
+    def _told_sufficiency(self) -> float | None:
         sufficiency = self._value(SUFFICIENCY_METRIC)
-        if sufficiency is not None:
-            return sufficiency
-        relevant = self._verdicts("context_relevance", Aspect.RELEVANCE)
-        return max((verdict.probability for verdict in relevant), default=None)
+        return self._relevance() if sufficiency is None else sufficiency
 
     def _labelled_retrieval(self) -> tuple[float | None, float]:
         """Whether labels say that a knowledge base holds it, and that it was retrieved."""
@@ -210,23 +273,33 @@ class _Reader:
         return (1.0, 0.0) if missing else (None, 0.0)
 
     def _support(self) -> tuple[float, float]:
-        statements = self._verdicts("faithfulness", Aspect.SUPPORT)
         whole = self._value("answer_supported")
-        worst = min(statements, key=lambda verdict: verdict.probability, default=None)
+        worst = self._worst()
         if worst is None:
-            return (0.0 if whole is None else 1 - whole), 0.0
+            if whole is None:
+                return 0.0, 0.0
+            return weighed(fault_weights.UNSUPPORTED, logit(whole), 0.0, 0.0), 0.0
         self._evidence["support"] = (
             evidence_item(EvidenceKind.STATEMENT, worst.text, worst.probability, worst.evidence),
         )
-        unsupported = 1 - (worst.probability if whole is None else whole)
-        return unsupported, self._swapped(worst)
+        unsupported = weighed(
+            fault_weights.UNSUPPORTED,
+            logit(worst.probability),
+            float(worst.reason in DIFFERS),
+            float(worst.reason == NOT_COVERED),
+        )
+        swapped = weighed(
+            fault_weights.CONTRADICTS,
+            self._words_held(worst),
+            float(worst.reason in CONTRADICTS),
+        )
+        return unsupported, swapped if self._passages else 0.0
 
-    def _swapped(self, statement: Verdict) -> float:
-        if statement.reason in _CONTRADICTS:
+    def _words_held(self, statement: Verdict) -> float:
+        """Share of a statement's words in the passage that may state otherwise."""
+        if statement.reason in CONTRADICTS:
             return 1.0
-        differs = statement.reason in _DIFFERS
-        uncovered = statement.reason == "not_covered" or not self._passages
-        if (uncovered and not differs) or self._passages is None:
+        if statement.reason == NOT_COVERED or not self._passages:
             return 0.0
         terms = worded_terms(fold(statement.text))
         places = range(len(self._passages)) if statement.evidence is None else [statement.evidence]
@@ -238,7 +311,7 @@ class _Reader:
             ),
             default=0,
         )
-        return (1.0 if differs else _UNGIVEN) * held / max(1, len(terms))
+        return (1.0 if statement.reason in DIFFERS else _UNGIVEN) * held / max(1, len(terms))
 
     def _conflicts(self) -> tuple[bool, bool]:
         """Whether a newer passage states another value, and whether one of unknown age does."""
@@ -308,6 +381,3 @@ class _Reader:
             return None
         self._evidence["ranking"] = (evidence_item(EvidenceKind.RANKING, value=precision),)
         return precision
-
-
-_OF_SUPPORT: Final = frozenset({"faithfulness", "answer_supported"})

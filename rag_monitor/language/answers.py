@@ -14,9 +14,9 @@ from rag_monitor.language.refusals import APOLOGY
 _GREETING: Final = re.compile(
     r"^(?:oops|hmm+|uh|well|hi|hello|hey|dear \w+|sure(?: thing)?|certainly|of course|absolutely"
     r"|great question|good question|thank(?:s| you)|you're welcome|best regards"
-    r"|have a (?:nice|great) \w+)\b"
+    r"|have a (?:nice|great) \w+|congratulations|oh (?:no|dear|great))\b"
     r"|^(?:您好|你好|好的|当然(?:可以)?|没问题|很高兴|感谢(?:您|你)?的?(?:提问|咨询)?|谢谢|"
-    r"不客气|祝(?:您|你)|欢迎)"
+    r"不客气|祝(?:您|你)|欢迎|恭喜|别(?:着急|担心)|这个?问题(?:问得)?(?:很|真)?(?:好|棒))"
 )
 _OFFER: Final = re.compile(
     r"^(?:i )?hopes? (?:this|that) helps|^(?:please )?(?:let me know|feel free)\b"
@@ -29,7 +29,7 @@ _OFFER: Final = re.compile(
     r"|^(?:请|麻烦)(?:您|你)?(?:换|重新)(?:一?[个种下])?(?:问法|说法|提问|表述|描述|方式)"
     r"|^(?:i'm |i am )?(?:happy|glad) to help|^希望(?:以上|这|对您|对你)"
     r"|^如(?:果|有)?(?:您|你)?(?:还有|有)?(?:其他|其它|任何|更多)?(?:的)?(?:问题|疑问)|"
-    r"^(?:欢迎|请)(?:继续|随时)"
+    r"^(?:欢迎|请)(?:继续|随时)|^有(?:任何)?(?:问题|需要)(?:请)?随时"
 )
 _GREETING_REST: Final = 24
 _LEAD_IN: Final = re.compile(r"[:：]\s*$")
@@ -49,6 +49,25 @@ def is_courtesy(folded: str) -> bool:
         limit = _GREETING_REST if folded.isascii() else _GREETING_REST // 3
         return len(rest) <= limit and not any(c.isdigit() for c in rest)
     return _OFFER.match(folded) is not None
+
+
+_REFERRAL: Final = re.compile(
+    r"\b(?:please|you (?:can|could|may|might|should|would)(?: \w+)*?|(?:to|best|try)) "
+    r"(?:contact|ask|asking|call|phone|email|write to|reach out|consult|get in touch|turn to"
+    r"|(?:speak|talk) (?:to|with)|check with)\b"
+    r"|\b(?:can|could|will|would|should|may|might|ought to) (?:\w+ )?(?:be able to )?"
+    r"(?:tell|help|answer|assist|advise|inform) (?:you|with|this|that)\b"
+    r"|(?:联系|咨询|询问|请教|致电|来电|拨打|(?<!疑)问(?:一下|问))|(?:转|找|问)(?:一下)?(?:人工|客服|同事)"
+    r"|(?:能|会|可以)(?:告诉|帮助|帮|答复|解答)(?:您|你)"
+)
+
+
+def is_referral(folded: str) -> bool:
+    """Whether a folded sentence says who may know, and states no value.
+
+    Beside a refusal that is no answer; alone it may be the one that was asked for.
+    """
+    return _REFERRAL.search(folded) is not None and not any(c.isdigit() for c in folded)
 
 
 _ABOUT_SOURCES: Final = re.compile(

@@ -36,15 +36,19 @@ class AnswerParts:
 
     @property
     def declines(self) -> bool:
-        """Whether the answer as a whole declines: it refuses and asserts next to nothing."""
+        """Whether the answer as a whole declines: it refuses and asserts next to nothing.
+
+        Where else the answer may be found is no part of one.
+        """
         if not self.refusals:
             return False
-        if not self.claims:
+        claims = [claim for claim in self.claims if not answers.is_referral(fold(claim.text))]
+        if not claims:
             return True
-        opens = self.refusals[0].start < self.claims[0].start
-        claimed = sum(len(claim.text) for claim in self.claims)
+        opens = self.refusals[0].start < claims[0].start
+        claimed = sum(len(claim.text) for claim in claims)
         refused = sum(len(refusal.text) for refusal in self.refusals)
-        return opens and len(self.claims) == 1 and claimed < refused
+        return opens and len(claims) == 1 and claimed < refused
 
 
 def take_apart(answer: str) -> AnswerParts:

@@ -32,7 +32,7 @@ def strip_apology(folded: str) -> str:
 
 
 _REFUSAL: Final = Alternatives(
-    r"\b(?:unable to|cannot|can't|could ?n[o']t|can not|not able to|am not able to)\s+"
+    r"\b(?:unable to|cannot|can't|could ?n[o']t|can not|not able to|\w+n't able to)\s+"
     r"(?:\w+\s+){0,3}?(?:answer|provide|find|determine|help|assist|give|tell|locate|respond|"
     r"comply)\b"
     r"|\b(?:do(?:es)? not|don't|doesn't|did not|didn't) (?:have (?:enough|any|sufficient|"
@@ -52,6 +52,7 @@ _REFUSAL: Final = Alternatives(
     r"具体)(?:[^，。,]{0,4})(?:信息|资料|内容|数据|答案|依据)"
     r"|(?:文档|资料|材料|文章|段落|知识库|原文|上下文|内容|信息)(?:里面?|中|内)?(?:也|都|并|暂时?|还)?"
     r"(?:没有?|未)(?:写|讲|记载|收录|覆盖|涵盖)"
+    r"|我们?(?:这里|这边|手头)?(?:也|都|暂时?)?(?:没有|暂无)(?:任何)?(?:资料|信息|数据|记录)"
     r"|超出了?[^，。,]{0,10}范围|不支持(?:回答|解答)|(?:查询?|搜索?|找|检索)不到"
     r"|(?:答|回答|解答|帮)不(?:了|上|出)|无能为力|爱莫能助"
     r"|不知道|(?<![尚仍])不(?:太)?清楚|不确定|信息不足|资料不足|抱歉|对不起|无可奉告|无从(?:得知|知晓|判断)"

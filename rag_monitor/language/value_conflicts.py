@@ -57,8 +57,9 @@ def value_conflicts(question: str, answer: str, passages: Sequence[str]) -> list
 
     Sentences are about the same thing when they say the same in the same words. Where question or
     answer names a year, a sentence about another year is about something else. Only values that
-    the answer states are looked at, and only where it does not state the other one, too. Of each
-    two passages the first conflict counts.
+    the answer states are looked at, and only where it does not state the other one, too: values
+    that both sentences state are no conflict, and hide none. Of each two passages the first
+    conflict counts.
     """
     folded = fold(answer)
     dates, stated_values = _values(folded)
@@ -67,21 +68,22 @@ def value_conflicts(question: str, answer: str, passages: Sequence[str]) -> list
     named = _years(dates) | years_of(fold(question))
     stated = list(_stated(passages))
     taken = [(one, used) for one in stated if (used := _among(one.quantities, stated_values))]
-    others = [other for other in stated if not _among(other.quantities, stated_values)]
+    others = [
+        (other, left) for other in stated if (left := _beside(other.quantities, stated_values))
+    ]
     if not taken or not others:
         return []
-    terms = {one.folded: worded_terms(one.folded) for one in stated}
+    terms = {one.folded: _subject(one) for one in stated}
     conflicts: dict[tuple[int, int], ValueConflict] = {}
     for one, used in taken:
-        for other in others:
+        for other, left in others:
             pair = (one.passage, other.passage)
             if (
                 one.passage != other.passage
                 and pair not in conflicts
                 and not (one.years & named and one.years.isdisjoint(other.years))
                 and _alike(terms[one.folded], terms[other.folded])
-                and not _among(used, other.quantities)
-                and any(q.unit == u.unit for q in other.quantities for u in used)
+                and any(q.unit == u.unit for u in _beside(used, other.quantities) for q in left)
             ):
                 conflicts[pair] = ValueConflict(*pair, one.text, other.text)
     return list(conflicts.values())
@@ -132,8 +134,21 @@ def _values(folded: str) -> tuple[Sequence[Date], tuple[Quantity, ...]]:
     return dates, tuple(find_quantities(folded, tuple((d.start, d.end) for d in dates)))
 
 
+def _subject(sentence: _Stated) -> frozenset[str]:
+    """Its words without its values, which Chinese writes in words."""
+    text = sentence.folded
+    for quantity in sentence.quantities:
+        blank = " " * (quantity.end - quantity.start)
+        text = text[: quantity.start] + blank + text[quantity.end :]
+    return worded_terms(text)
+
+
 def _among(quantities: Sequence[Quantity], others: Sequence[Quantity]) -> list[Quantity]:
     return [q for q in quantities if any(q.equals(other) for other in others)]
+
+
+def _beside(quantities: Sequence[Quantity], others: Sequence[Quantity]) -> list[Quantity]:
+    return [q for q in quantities if not any(q.equals(other) for other in others)]
 
 
 def _alike(one: frozenset[str], other: frozenset[str]) -> bool:

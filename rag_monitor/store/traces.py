@@ -37,7 +37,14 @@ from rag_monitor.domain.stored import (
 from rag_monitor.domain.trace import Trace
 from rag_monitor.domain.window import Window
 from rag_monitor.errors import NotFound
-from rag_monitor.store import content_search, derivation, listing, question_index, traffic
+from rag_monitor.store import (
+    content_search,
+    derivation,
+    fault_stages,
+    listing,
+    question_index,
+    traffic,
+)
 from rag_monitor.store.annotations import load_feedback, load_reported
 from rag_monitor.store.bulk import distinct_values, skip_scan
 from rag_monitor.store.engine import Database
@@ -225,6 +232,13 @@ class Traces:
         """The newest traces that began since then, newest first, without what they hold."""
         with self._database.read() as connection:
             return traffic.newest(connection, project, since, limit)
+
+    def fault_stages(
+        self, project: str, app: str, window: Window, release: str | None = None
+    ) -> fault_stages.StageCounts:
+        """How many of an app's newest traces each stage was at fault in."""
+        with self._database.read() as connection:
+            return fault_stages.by_stage(connection, project, app, window, release)
 
     def releases(self, project: str, app: str) -> list[str]:
         """The releases of an app, the one seen most recently first.

@@ -10,7 +10,14 @@ import pytest
 
 from rag_monitor.aggregation.estimates import Estimates
 from rag_monitor.aggregation.rollup import summarise
-from rag_monitor.domain.fault import Diagnosis, EvidenceKind, Fault, FaultEvidence, fault_metric
+from rag_monitor.domain.fault import (
+    Diagnosis,
+    EvidenceKind,
+    Fault,
+    FaultEvidence,
+    Stage,
+    fault_metric,
+)
 from rag_monitor.domain.feedback import Feedback
 from rag_monitor.domain.hit import Hit, HitKind
 from rag_monitor.domain.judgement import JudgeIdentity
@@ -20,6 +27,7 @@ from rag_monitor.domain.stored import RetentionPolicy
 from rag_monitor.domain.trace import Retrieval, RetrievedDocument, Trace
 from rag_monitor.domain.window import Estimate, Series, Window
 from rag_monitor.store import earlier_passages
+from rag_monitor.store.fault_stages import StageCounts
 from rag_monitor.store.store import Store
 from rag_monitor.testing import EPOCH, ManualClock, make_trace
 from tests.contract.evidence import claim, ingest
@@ -252,3 +260,45 @@ def test_earlier_passages_are_those_of_the_application_and_its_knowledge_base(
 
     monkeypatch.setattr(earlier_passages, "PASSED_OVER", 2)
     assert newest("default", "shop", {"manuals"}) == ["passage 3"]
+
+
+def test_stages_at_fault_are_counted_by_release(store: Store) -> None:
+    told = {
+        "1.0": [Fault.NONE, Fault.NONE, Fault.INVENTED, Fault.MISSED_RETRIEVAL],
+        "1.1": [Fault.INVENTED, Fault.CONTRADICTED],
+    }
+    traces = {
+        (release, number): make_trace(id=f"{release}-{number}", release=release)
+        for release, labels in told.items()
+        for number in range(len(labels))
+    }
+    faults = {traces[key].trace_id: told[key[0]][key[1]] for key in traces}
+    ingest(store, *traces.values(), make_trace(id="elsewhere", app="other"))
+    for task in claim(store):
+        fault = faults.get(task.trace.trace_id, Fault.INVENTED)
+        diagnosis = Diagnosis(judge="embedded/m/p/1", probabilities={fault: 1.0})
+        store.tasks.complete_many([(task, (), ())], diagnoses={task.id: diagnosis})
+    window = Window(EPOCH - timedelta(hours=1), EPOCH + timedelta(hours=1))
+
+    def counted(release: str | None) -> StageCounts:
+        return store.traces.fault_stages("default", "test-app", window, release)
+
+    assert counted("1.0") == StageCounts(
+        traces=4, by_stage={Stage.GENERATION: 1, Stage.RETRIEVAL: 1}
+    )
+    assert counted("1.1") == StageCounts(traces=2, by_stage={Stage.GENERATION: 2})
+    assert counted("1.1").share(Stage.GENERATION) == 1.0
+    assert counted(None).traces == 6
+    assert counted("2.0") == StageCounts()
+    assert counted("2.0").share(Stage.GENERATION) is None
+
+
+def test_the_judge_that_told_most_counts(store: Store) -> None:
+    ingest(store, *(make_trace(id=str(number)) for number in range(3)))
+    for place, task in enumerate(claim(store)):
+        judge = "packed/m/p/1" if place == 0 else "embedded/m/p/1"
+        diagnosis = Diagnosis(judge=judge, probabilities={Fault.INVENTED: 1.0})
+        store.tasks.complete_many([(task, (), ())], diagnoses={task.id: diagnosis})
+    window = Window(EPOCH - timedelta(hours=1), EPOCH + timedelta(hours=1))
+
+    assert store.traces.fault_stages("default", "test-app", window).traces == 2

@@ -16,8 +16,10 @@ from rag_monitor.i18n import msgid
 from rag_monitor.server.quality import LATENCIES, SHOWN_METRICS
 from rag_monitor.server.ui import changes
 from rag_monitor.server.ui.changes import Changed
+from rag_monitor.server.ui.fault_words import STAGES
 from rag_monitor.server.ui.view import Viewer, Visitor, page
 from rag_monitor.server.validation import Unknown
+from rag_monitor.store.fault_stages import StageCounts
 
 router = APIRouter(include_in_schema=False)
 
@@ -53,6 +55,7 @@ def _compare(me: Visitor) -> HTMLResponse:
         sides = [replace(whole, release=name) for name in chosen if name is not None]
     comparison = _Comparison(me, sides) if app and len(sides) == 2 else None
     rows, faults, hits = comparison.tables() if comparison else ([], [], [])
+    stages = [_stage_counts(me, side) for side in sides] if comparison else []
     return page(
         me,
         "compare.html",
@@ -77,11 +80,28 @@ def _compare(me: Visitor) -> HTMLResponse:
             "rows": rows,
             "faults": faults,
             "hits": hits,
+            "stages": _stage_rows(stages),
+            "told": [counts.traces for counts in stages],
             "latencies": comparison.latencies() if comparison else [],
             "ready": comparison is not None,
             "period": period,
         },
     )
+
+
+def _stage_counts(me: Visitor, side: Selection) -> StageCounts:
+    return me.services.traces.fault_stages(side.project, side.app, side.window, side.release)
+
+
+def _stage_rows(sides: Sequence[StageCounts]) -> list[dict[str, Any]]:
+    """Stages at fault on either side, with the share of each; empty: no fault is told of both."""
+    if not sides or not all(counts.traces for counts in sides):
+        return []
+    return [
+        {"label": label, "shares": [counts.share(stage) for counts in sides]}
+        for stage, label in STAGES.items()
+        if any(counts.by_stage.get(stage) for counts in sides)
+    ]
 
 
 def earlier(window: Window, against: str) -> Window:

@@ -8,12 +8,19 @@ from typing import Any
 import httpx
 import pytest
 
-from rag_monitor.demo.monitor import MonitorApi, Observed, median_timing, with_demo_rules
+from rag_monitor.demo.monitor import (
+    MonitorApi,
+    Observed,
+    median_timing,
+    watched_rules,
+    with_demo_rules,
+)
 from rag_monitor.demo.processes import StoryError
 from rag_monitor.demo.story import (
     base_environment,
     chosen_questions,
     firing,
+    grown_stage,
     monitor_environment,
 )
 
@@ -31,7 +38,7 @@ SHIPPED: dict[str, Any] = {
 def test_shipped_rules_keep_their_names_and_the_missing_one_is_written() -> None:
     other = {"name": "slow", "kind": "latency", "metric": "end_to_end_ms"}
 
-    rules = with_demo_rules([SHIPPED, other])
+    rules = with_demo_rules([SHIPPED, other], ("faithfulness", "context_precision"))
 
     by_metric = {rule["metric"]: rule for rule in rules}
     assert by_metric["faithfulness"]["name"] == "faithfulness drops"
@@ -39,6 +46,34 @@ def test_shipped_rules_keep_their_names_and_the_missing_one_is_written() -> None
     assert by_metric["faithfulness"]["params"]["min_drop"] == 0.1
     assert by_metric["context_precision"]["kind"] == "drop"
     assert by_metric["end_to_end_ms"] == other
+
+
+def test_only_rules_of_what_is_broken_are_watched() -> None:
+    rules = with_demo_rules([SHIPPED], ("context_precision",))
+
+    assert watched_rules(rules, ("context_precision",)) == {
+        "context_precision": "context_precision drop"
+    }
+    assert SHIPPED in rules
+
+
+def test_the_stage_whose_share_grew_most_is_told() -> None:
+    def phase(*stages: str | None) -> Observed:
+        return Observed(
+            traces={
+                str(place): {"scores": [], "faults": [{"stage": stage}, {"stage": "routing"}]}
+                for place, stage in enumerate(stages)
+            }
+        )
+
+    before = phase("generation", None, None, None)
+    after = phase("generation", "retrieval", "retrieval", None)
+
+    assert before.stages_at_fault() == {"generation": 0.25}
+    assert after.stages_at_fault() == {"retrieval": 0.5, "generation": 0.25}
+    assert grown_stage(before, after) == "retrieval"
+    assert grown_stage(after, after) is None
+    assert grown_stage(before, Observed()) is None
 
 
 def test_questions_alternate_between_languages_and_repeat_when_there_are_too_few() -> None:

@@ -244,7 +244,7 @@ def test_a_gap_and_a_miss_are_equally_probable_until_somebody_searches() -> None
 
     assert found is not None
     gap, miss = (found.probabilities[f] for f in (Fault.KNOWLEDGE_GAP, Fault.MISSED_RETRIEVAL))
-    assert gap == miss == pytest.approx(0.45)
+    assert gap == miss > 0.4
     assert needs_search(found)
 
 
@@ -256,7 +256,7 @@ def test_a_passage_that_holds_it_makes_a_miss() -> None:
 
     assert after.fault is Fault.MISSED_RETRIEVAL
     assert after.stage is Stage.RETRIEVAL
-    assert after.probability == pytest.approx(0.81)
+    assert after.probability > found.probabilities[Fault.MISSED_RETRIEVAL] + 0.3
     assert [e.text for e in after.evidence if e.kind is EvidenceKind.EARLIER_PASSAGE] == [
         "We ship to Mars from 2031 on."
     ]
@@ -270,9 +270,42 @@ def test_a_search_without_a_find_makes_a_gap_that_is_not_certain() -> None:
     after = searched(found, 40, None)
 
     assert after.fault is Fault.KNOWLEDGE_GAP
-    assert after.probabilities[Fault.MISSED_RETRIEVAL] == pytest.approx(0.18)
+    assert 0.05 < after.probabilities[Fault.MISSED_RETRIEVAL] < 0.25
     assert sum(after.probabilities.values()) == pytest.approx(1)
     assert searched(after, 40, "another", 0.9) == after
+
+
+def test_the_surer_an_earlier_passage_holds_it_the_surer_it_was_missed() -> None:
+    found = CASES[Fault.KNOWLEDGE_GAP][0].diagnosis()
+    assert found is not None
+
+    misses = [
+        searched(found, 40, "We ship to Mars.", p).probabilities[Fault.MISSED_RETRIEVAL]
+        for p in (0.5, 0.7, 0.9, 0.99)
+    ]
+
+    assert misses == sorted(misses)
+    assert misses[0] < 0.5 < misses[-1]
+
+
+@pytest.mark.parametrize("support", [0.2, 0.5])
+def test_a_value_that_the_passage_lacks_tells_more_than_a_doubt(support: float) -> None:
+    case = Case(
+        question="How long is the warranty?",
+        answer="The warranty lasts 36 months.",
+        passages=["The warranty lasts 24 months."],
+        relevant=[0.97],
+        supported=support,
+    )
+    doubted, differing = case.diagnosis(), replace(case, reason="number_mismatch").diagnosis()
+
+    assert doubted is not None
+    assert differing is not None
+    assert differing.fault is Fault.CONTRADICTED
+    assert (
+        differing.probabilities[Fault.CONTRADICTED]
+        > doubted.probabilities.get(Fault.CONTRADICTED, 0.0) + 0.2
+    )
 
 
 def test_a_refusal_with_unknown_contexts_is_divided() -> None:

@@ -201,3 +201,37 @@ def test_most_refusals_are_told_from_answers_that_look_like_them(lang: str) -> N
 def test_llama_indexs_answer_without_passages_declines() -> None:
     assert take_apart("Empty Response").declines
     assert not take_apart("An empty response means that the server timed out.").declines
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "I don't know. You may want to ask a colleague who handles this topic.",
+        "Hm, I have nothing on that. Our help desk can certainly tell you more.",
+        "I wasn't able to find an answer to your question. Could you rephrase it?",
+        "这方面我没有资料，客服应该能告诉您更多。",
+        "资料里没有提到这一点。建议您直接联系工作人员，他们可以告诉您更多详细的情况。",
+    ],
+)
+def test_who_may_know_is_no_answer_beside_a_refusal(answer: str) -> None:
+    assert take_apart(answer).declines
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Please contact the help desk.",
+        "请联系客服办理。",
+        "The handbook does not mention it. Call 555 0142 between 8 and 12 and ask for a permit.",
+        "I don't know the fee. The office opens at nine and closes at noon on every working day.",
+    ],
+)
+def test_who_to_ask_may_be_the_answer(answer: str) -> None:
+    assert not take_apart(answer).declines
+
+
+@pytest.mark.parametrize("courtesy", ["Congratulations!", "Oh no!", "恭喜！", "这个问题问得好。"])
+def test_sympathy_and_praise_claim_nothing(courtesy: str) -> None:
+    parts = take_apart(f"{courtesy} The fee is 5 euros.")
+
+    assert [claim.text for claim in parts.claims] == ["The fee is 5 euros."]

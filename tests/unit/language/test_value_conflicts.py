@@ -25,6 +25,22 @@ def test_chinese_passages_that_differ_are_found() -> None:
     ]
 
 
+def test_a_value_that_both_passages_state_hides_no_other() -> None:
+    old, new = (f"The battery costs {n} dollars and has a warranty of 1 year." for n in (189, 215))
+
+    found = value_conflicts("What is it?", "189 dollars, with a warranty of 1 year.", [old, new])
+
+    assert [(one.used, one.other) for one in found] == [(0, 1)]
+
+
+def test_values_in_chinese_words_are_no_words_that_tell_what_they_are_about() -> None:
+    old, new = "原装滤芯套装一百三十九元。", "原装滤芯套装一百六十八元。"
+
+    found = value_conflicts("一套滤芯多少钱？", "原装滤芯一百三十九元。", [old, new])
+
+    assert [(one.used, one.other) for one in found] == [(0, 1)]
+
+
 def test_of_two_passages_the_first_conflict_counts() -> None:
     other = "The basic plan in the shop costs {} euros per month."
     old, new = f"{OLD} {other.format(49)}", f"{NEW} {other.format(59)}"

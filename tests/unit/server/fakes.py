@@ -18,6 +18,7 @@ from rag_monitor.domain.alert import (
     Severity,
     Silence,
 )
+from rag_monitor.domain.fault import Stage
 from rag_monitor.domain.feedback import Feedback
 from rag_monitor.domain.stored import (
     AppSummary,
@@ -40,6 +41,7 @@ from rag_monitor.errors import MalformedPayload, NotFound, RuleError
 from rag_monitor.server.backfill import BackfillPreview, BackfillRequest
 from rag_monitor.server.readiness import HealthReport
 from rag_monitor.server.services import JudgeInfo, Services
+from rag_monitor.store.fault_stages import StageCounts
 from rag_monitor.store.label_queue import LabelReason, LabelTask
 from rag_monitor.testing import EPOCH, ManualClock
 from tests.unit.server.fake_documents import FakeDocuments, FakeInventory
@@ -167,6 +169,12 @@ class FakeTraces:
 
     def releases(self, project: str, app: str) -> list[str]:
         return ["2.1.0", "2.0.3"]
+
+    def fault_stages(
+        self, project: str, app: str, window: Window, release: str | None = None
+    ) -> StageCounts:
+        generation = 30 if release == "2.1.0" else 5
+        return StageCounts(traces=100, by_stage={Stage.GENERATION: generation, Stage.KNOWLEDGE: 2})
 
     def release_starts(
         self, project: str, app: str, since: datetime | None = None

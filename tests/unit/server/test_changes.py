@@ -237,3 +237,18 @@ async def test_a_list_of_apps_stands_in_the_order_that_is_asked_for(many: Servic
     assert 'aria-sort="ascending"><a href="/?sort=faithfulness&amp;window=6h">' in worst
     assert 'href="/?window=24h&amp;sort=faithfulness"' in worst.replace("&amp;app=", "")
     assert "Cannot be applied: <code>sort=&lt;b&gt;</code>" in wrong
+
+
+async def test_the_stages_at_fault_of_both_releases_stand_side_by_side(services: Services) -> None:
+    where = {"app": "loan-assistant", "a": "2.1.0", "b": "2.0.3"}
+    where |= {"from": "2026-01-05T06:00", "to": "2026-01-05T12:00"}
+    async with open_client(services, headers=HTML) as client:
+        english = (await client.get("/compare", params=where)).text
+        language = {"Accept-Language": "zh"}
+        chinese = (await client.get("/compare", params=where, headers=language)).text
+
+    (panel,) = [part for part in english.split("<section") if "At fault, by stage" in part]
+    assert "Generation" in panel
+    assert panel.index("30.0%") < panel.index("5.0%")
+    assert "Retrieval" not in panel
+    assert "出错环节" in chinese

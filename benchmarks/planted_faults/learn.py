@@ -1,0 +1,208 @@
+"""Learns the weights of the fault table from the `seen` half.
+
+    python -m benchmarks.planted_faults.learn [--good 600] [--each 100] [--seed 1]
+
+Prints JSON for `rag_monitor/evaluation/fault_weights.py`, with the balanced accuracy on facts that
+were left out of learning (five folds). The likelihood of the planted class is maximised through the
+table's own rows; classes are weighted by one over the square root of their size.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from benchmarks.planted_faults.diagnosing import Diagnosed, diagnose
+from benchmarks.planted_faults.measure import CLASSES, plant
+from rag_monitor.evaluation.fault_signals import (
+    CONTRADICTS,
+    DIFFERS,
+    NOT_COVERED,
+    read_signals,
+    said_of,
+)
+from rag_monitor.evaluation.fault_weights import logit
+from rag_monitor.evaluation.missed_passage import MissedPassage, PassageIndex, missed_passage
+from rag_monitor.metrics.rag import passages_of
+
+Array = NDArray[np.float64]
+
+_FOLDS: Final = 5
+_RIDGE: Final = 2e-4
+_FLOOR: Final = 1e-3
+"""No planted trace costs more than this: some are told wrong whatever the weights."""
+_FEATURES: Final[Mapping[str, tuple[str, ...]]] = {
+    "REFUSED": ("sufficiency", "relevance"),
+    "ANSWERED": ("sufficiency", "grade", "relevance"),
+    "UNSUPPORTED": ("support", "differs", "not_covered"),
+    "CONTRADICTS": ("words_held", "contradicts"),
+    "RANKED_LOW": ("precision",),
+    "FOUND": ("found",),
+    "NOT_FOUND": (),
+    "CUT_OFF": (),
+}
+
+
+class Table:
+    """The rows of `rag_monitor.evaluation.fault` on many traces at once."""
+
+    def __init__(self, results: Sequence[Diagnosed]) -> None:
+        search = _Searches(results)
+        rows = [_features(one, search(one)) for one in results]
+        column = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+        self._column = column
+        self._parts: dict[str, tuple[slice, Array]] = {}
+        self.size = 0
+        for name, features in _FEATURES.items():
+            inputs = np.stack([np.ones(len(rows)), *(column[f] for f in features)], axis=1)
+            self._parts[name] = (slice(self.size, self.size + inputs.shape[1]), inputs)
+            self.size += inputs.shape[1]
+
+    def named(self, weights: Array) -> dict[str, list[float]]:
+        """The weights by the name of their constant."""
+        return {
+            name: [round(float(w), 2) for w in weights[part]]
+            for name, (part, _) in self._parts.items()
+        }
+
+    def probabilities(self, weights: Array) -> Array:
+        """Of every class (columns) for every trace."""
+        p = {
+            name: 1 / (1 + np.exp(-inputs @ weights[part]))
+            for name, (part, inputs) in self._parts.items()
+        }
+        c = self._column
+        held = np.where(
+            c["is_found"] > 0,
+            np.where(c["cut_off"] > 0, p["CUT_OFF"], p["FOUND"]),
+            p["NOT_FOUND"],
+        )
+        insufficient = {
+            "bad_ranking": held * c["cut_off"],
+            "missed_retrieval": held * (1 - c["cut_off"]),
+            "knowledge_gap": 1 - held,
+        }
+        unsupported = {"contradicted": p["CONTRADICTS"], "invented": 1 - p["CONTRADICTS"]}
+        rows: list[tuple[Array, Mapping[str, Array | float]]] = [
+            (c["misrouted"], {"wrong_route": 1.0}),
+            (c["declines"] * p["REFUSED"], {"needless_refusal": 1.0}),
+            (c["declines"], insufficient),
+            (c["conflict"], {"two_price_lists": 1.0}),
+            (1 - p["ANSWERED"], insufficient),
+            (p["UNSUPPORTED"], unsupported),
+            (p["RANKED_LOW"] * c["is_ranked"], {"bad_ranking": 1.0}),
+        ]
+        left = np.ones(len(held))
+        shares = np.zeros((len(held), len(CLASSES)))
+        for takes, divided in rows:
+            for name, share in divided.items():
+                shares[:, CLASSES.index(name)] += left * takes * share
+            left = left * (1 - takes)
+        shares[:, 0] += left
+        return shares
+
+
+class _Searches:
+    """What the passages of each knowledge base that were ever retrieved say."""
+
+    def __init__(self, results: Sequence[Diagnosed]) -> None:
+        texts: dict[tuple[str, str | None], dict[str, None]] = {}
+        for one in results:
+            for retrieval in one.planted.trace.retrievals:
+                key = (one.planted.trace.app, retrieval.knowledge_base)
+                texts.setdefault(key, {}).update(dict.fromkeys(_returned(one)))
+        self._indexes = {key: PassageIndex(passages) for key, passages in texts.items()}
+
+    def __call__(self, one: Diagnosed) -> MissedPassage | None:
+        trace = one.planted.trace
+        index = self._indexes[trace.app, trace.retrievals[0].knowledge_base]
+        own = PassageIndex(sorted(_returned(one)))
+        return missed_passage(trace.question or "", passages_of(trace) or (), (own, index))
+
+
+def _returned(one: Diagnosed) -> set[str]:
+    return {d.content for r in one.planted.trace.retrievals for d in r.documents if d.content}
+
+
+def _features(one: Diagnosed, found: MissedPassage | None) -> dict[str, float]:
+    trace, scores = one.planted.trace, one.outcome.scores
+    said, signals = said_of(trace, scores), read_signals(trace, scores)
+    sufficiency = 0.5 if said.sufficiency is None else said.sufficiency
+    return {
+        "declines": float(said.declines),
+        "misrouted": 0.0 if signals is None else signals.misrouted,
+        "conflict": float(signals is not None and (signals.stale or signals.conflicting)),
+        "sufficiency": logit(sufficiency),
+        "relevance": logit(sufficiency if said.relevance is None else said.relevance),
+        "grade": 0.0 if said.grade is None else logit(said.grade),
+        "support": logit(0.5 if said.support is None else said.support),
+        "differs": float(said.reason in DIFFERS),
+        "contradicts": float(said.reason in CONTRADICTS),
+        "not_covered": float(said.reason == NOT_COVERED),
+        "words_held": said.words_held,
+        "precision": 1.0 if said.precision is None else said.precision,
+        "is_ranked": float(said.precision is not None),
+        "found": 0.0 if found is None else logit(found.probability),
+        "is_found": float(found is not None),
+        "cut_off": float(found is not None and found.text in _returned(one)),
+    }
+
+
+def learn(results: Sequence[Diagnosed]) -> dict[str, object]:
+    """The weights, and how well such weights do on facts that they were not learnt from."""
+    table = Table(results)
+    truth = np.array([CLASSES.index(one.planted.fault) for one in results])
+    facts = sorted({one.planted.fact for one in results})
+    order = np.random.default_rng(1).permutation(len(facts))
+    fold_of = {fact: int(place) % _FOLDS for fact, place in zip(facts, order, strict=True)}
+    folds = np.array([fold_of[one.planted.fact] for one in results])
+    left_out = np.zeros((len(results), len(CLASSES)))
+    for fold in range(_FOLDS):
+        weights = _fitted(table, truth, folds != fold)
+        left_out[folds == fold] = table.probabilities(weights)[folds == fold]
+    weights = _fitted(table, truth, np.full(len(truth), True))
+    return {
+        "weights": table.named(weights),
+        "balanced_accuracy_left_out": _balanced(left_out, truth),
+        "balanced_accuracy_learnt_from": _balanced(table.probabilities(weights), truth),
+    }
+
+
+def _fitted(table: Table, truth: Array, used: Array) -> Array:
+    sizes = np.bincount(truth[used], minlength=len(CLASSES))
+    weight = np.where(used, 1 / np.sqrt(np.maximum(1, sizes))[truth], 0.0)
+    weight /= weight.sum()
+
+    def loss(weights: Array) -> float:
+        told = table.probabilities(weights)[np.arange(len(truth)), truth]
+        return float(-weight @ np.log(told + _FLOOR) + _RIDGE * weights @ weights)
+
+    return minimize(loss, np.zeros(table.size), method="L-BFGS-B").x
+
+
+def _balanced(probabilities: Array, truth: Array) -> float:
+    likeliest = probabilities[:, 1:].argmax(axis=1) + 1
+    told = np.where(probabilities[:, 0] >= 0.5, 0, likeliest)
+    recalls = [np.mean(told[truth == place] == place) for place in np.unique(truth)]
+    return round(float(np.mean(recalls)), 3)
+
+
+def main() -> None:
+    """Parse and run."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--good", type=int, default=600)
+    parser.add_argument("--each", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    results, _ = diagnose(plant(["seen"], given.good, given.each, given.seed))
+    print(json.dumps(learn(results), indent=2))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,190 @@
+"""Whether the monitor names the faults planted in scripted applications.
+
+    python -m benchmarks.planted_faults.measure [--half seen unseen] [--good 1200] [--each 100]
+        [--unlabelled] [--seed 1]
+    python -m benchmarks.planted_faults.measure --of REPORT
+
+Per half 1,200 traces without a fault and 100 of each of eight faults, half of them Chinese,
+judged by the embedded judge alone. Prints JSON: balanced accuracy over the nine classes (mean of
+their recalls; an answer outside the nine is wrong) with a 95 % interval (bootstrap over the facts
+that are asked for), by half and language, and the confusion matrices. `seen` may be looked at to
+choose constants; `unseen` is scored once. `--unlabelled` takes the label of the right plugin from
+the traces. `--of` puts the tables of what an earlier run printed into `docs/model-card.md`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from benchmarks.embedded_judge.measure import CARD, put
+from benchmarks.planted_faults.application import GOOD, PLANTED, Application, PlantedTrace
+from benchmarks.planted_faults.diagnosing import Diagnosed, diagnose
+from benchmarks.planted_faults.texts import HALVES, LANGUAGES
+from rag_monitor.domain.fault import Fault
+
+CLASSES: Final = (GOOD, *PLANTED)
+_OTHER: Final = "other"
+_CLASS_OF: Final = {
+    Fault.STALE_SOURCE: "two_price_lists",
+    Fault.CONFLICTING_SOURCES: "two_price_lists",
+}
+_RESAMPLES: Final = 2000
+
+
+def plant(halves: Sequence[str], good: int, each: int, seed: int) -> list[PlantedTrace]:
+    """The traces of all applications; `good` and `each` are divided among the languages."""
+    return [
+        one
+        for half in halves
+        for language in LANGUAGES
+        for one in Application(half, language, seed).traces(
+            good // len(LANGUAGES), each // len(LANGUAGES)
+        )
+    ]
+
+
+def told(one: Diagnosed) -> str:
+    """The class that the monitor names."""
+    if one.diagnosis is None:
+        return _OTHER
+    fault = one.diagnosis.fault
+    name = _CLASS_OF.get(fault, str(fault))
+    return name if name in CLASSES else _OTHER
+
+
+def figures(results: Sequence[Diagnosed]) -> dict[str, Any]:
+    """Balanced accuracy with its interval, recalls, and the confusion matrix."""
+    matrix: dict[str, Counter[str]] = defaultdict(Counter)
+    for one in results:
+        matrix[one.planted.fault][told(one)] += 1
+    return {
+        "traces": len(results),
+        "facts": len({one.planted.fact for one in results}),
+        "balanced_accuracy": _balanced(results),
+        "interval": _interval(results),
+        "recall": {name: _share(matrix[name], name) for name in CLASSES},
+        "confusion": {name: dict(matrix[name].most_common()) for name in CLASSES},
+    }
+
+
+def _share(counts: Counter[str], name: str) -> float:
+    return round(counts[name] / max(1, counts.total()), 3)
+
+
+def _balanced(results: Sequence[Diagnosed]) -> float:
+    right: dict[str, list[bool]] = defaultdict(list)
+    for one in results:
+        right[one.planted.fault].append(told(one) == one.planted.fault)
+    return round(float(np.mean([np.mean(found) for found in right.values()])), 3)
+
+
+def _interval(results: Sequence[Diagnosed]) -> tuple[float, float]:
+    """Of the balanced accuracy. Facts are drawn, with all traces that ask for them."""
+    facts = sorted({one.planted.fact for one in results})
+    place = {fact: number for number, fact in enumerate(facts)}
+    right, every = (np.zeros((len(facts), len(CLASSES))) for _ in range(2))
+    for one in results:
+        cell = place[one.planted.fact], CLASSES.index(one.planted.fault)
+        every[cell] += 1
+        right[cell] += told(one) == one.planted.fault
+    chance = np.random.default_rng(7)
+    drawn = chance.multinomial(len(facts), [1 / len(facts)] * len(facts), size=_RESAMPLES)
+    recalls = (drawn @ right) / np.maximum(1, drawn @ every)
+    low, high = np.percentile(recalls.mean(axis=1), [2.5, 97.5])
+    return round(float(low), 3), round(float(high), 3)
+
+
+def unlabelled(planted: PlantedTrace) -> PlantedTrace:
+    """The same without the label of the plugin that should be called."""
+    return replace(planted, trace=replace(planted.trace, expected=None))
+
+
+def report(results: Sequence[Diagnosed], halves: Sequence[str]) -> dict[str, Any]:
+    """The figures of each half, and of each language in it."""
+    by_app: dict[str, list[Diagnosed]] = defaultdict(list)
+    for one in results:
+        by_app[one.planted.trace.app].append(one)
+    found: dict[str, Any] = {}
+    for half in halves:
+        mine = {language: by_app[f"assistant-{half}-{language}"] for language in LANGUAGES}
+        found[half] = figures([one for apps in mine.values() for one in apps])
+        found[half]["by_language"] = {language: figures(apps) for language, apps in mine.items()}
+    return found
+
+
+def tables(found: Mapping[str, Any]) -> str:
+    """What the model card says of a report: accuracy by half, and two confusion matrices."""
+    lines = [
+        "| half | language | traces / facts | balanced accuracy |",
+        "|---|---|---|---|",
+    ]
+    halves = found["halves"]
+    for half, both in halves.items():
+        for language, one in {"both": both, **both["by_language"]}.items():
+            low, high = one["interval"]
+            lines.append(
+                f"| {half} | {language} | {one['traces']} / {one['facts']} "
+                f"| {one['balanced_accuracy']:.3f} [{low:.3f}, {high:.3f}] |"
+            )
+    for half, both in halves.items():
+        lines += ["", f"Planted (rows) and told (columns) on {half}, English + Chinese:", ""]
+        lines += _matrix([both["by_language"][language]["confusion"] for language in LANGUAGES])
+    cost = found["cost_of_a_trace"]
+    lines += [
+        "",
+        f"{found['date']}, {found['cpus']} cores, load average {found['load_average']}; processor "
+        f"time of a trace: judging {cost['judging_ms']:.1f} ms, diagnosing "
+        f"{cost['diagnosing_ms']:.2f} ms.",
+    ]
+    return "\n".join(lines)
+
+
+def _matrix(confusions: Sequence[Mapping[str, Mapping[str, int]]]) -> list[str]:
+    columns = (*CLASSES, _OTHER)
+    lines = [f"| | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
+    for name in CLASSES:
+        cells = [[told[name].get(column, 0) for told in confusions] for column in columns]
+        shown = [" + ".join(map(str, cell)) if any(cell) else "" for cell in cells]
+        lines.append(f"| {name} | {' | '.join(shown)} |")
+    return lines
+
+
+def main() -> None:
+    """Parse and run."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--of", type=Path, metavar="REPORT")
+    parser.add_argument("--half", nargs="+", choices=HALVES, default=["seen"])
+    parser.add_argument("--good", type=int, default=1200)
+    parser.add_argument("--each", type=int, default=100)
+    parser.add_argument("--unlabelled", action="store_true")
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    if given.of is not None:
+        put(CARD, "faults", tables(json.loads(given.of.read_text(encoding="utf-8"))))
+        return
+    planted = plant(given.half, given.good, given.each, given.seed)
+    if given.unlabelled:
+        planted = [unlabelled(one) for one in planted]
+    results, cost = diagnose(planted)
+    found = {
+        "date": datetime.now(UTC).date().isoformat(),
+        "cpus": os.cpu_count(),
+        "load_average": round(os.getloadavg()[0], 1),
+        "cost_of_a_trace": asdict(cost),
+        "halves": report(results, given.half),
+    }
+    print(json.dumps(found, indent=2, ensure_ascii=False))
+
+
+if __name__ == "__main__":
+    main()
