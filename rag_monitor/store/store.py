@@ -25,7 +25,7 @@ from rag_monitor.store.leases import Leases, database_now
 from rag_monitor.store.lockfile import FileLock
 from rag_monitor.store.names import Names, Naming
 from rag_monitor.store.options import StoreOptions
-from rag_monitor.store.outage import Incident, Outage
+from rag_monitor.store.outage import Outage, SharedOutage
 from rag_monitor.store.outbox import Outbox
 from rag_monitor.store.raw_spans import AssemblyBacklog
 from rag_monitor.store.replies import Replies
@@ -153,9 +153,9 @@ class Store:
         return self._database.name
 
     @property
-    def incident(self) -> Incident:
+    def shared_outage(self) -> SharedOutage:
         """Shared by all who tell of an outage of the database, so that one of them does."""
-        return self._database.incident
+        return self._database.shared_outage
 
     def together(self, work: Callable[[], T]) -> T:
         """Run `work`; what it changes through this store, on its thread, is one transaction.
@@ -242,7 +242,7 @@ class Store:
         self._upkeep.start()
 
     def _repeat(self, every_s: float, work: Callable[[], None]) -> None:
-        outage = Outage(_LOG, "no upkeep of the store", self.incident)
+        outage = Outage(_LOG, "no upkeep of the store", self.shared_outage)
         while not self._closing.wait(every_s):
             try:
                 work()

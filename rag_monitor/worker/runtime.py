@@ -28,7 +28,7 @@ from rag_monitor.evaluation.plan import EvaluationPlan
 from rag_monitor.judges.factory import payers
 from rag_monitor.sampling.sampler import Sampler
 from rag_monitor.self_tracing import SelfTracing
-from rag_monitor.store.outage import Incident
+from rag_monitor.store.outage import SharedOutage
 from rag_monitor.store.store import Store
 from rag_monitor.worker.exporting import Roots, ScoreExport
 from rag_monitor.worker.jobs import Jobs
@@ -55,13 +55,13 @@ class Worker:
         leadership: Leadership,
         options: WorkerOptions,
         export: ScoreExport | None = None,
-        incident: Incident | None = None,
+        shared_outage: SharedOutage | None = None,
     ) -> None:
         self._export = export
         self._jobs = jobs
         self._leadership = leadership
         self._options = options
-        self._scheduler = Scheduler(incident)
+        self._scheduler = Scheduler(shared_outage)
 
     async def start(self) -> None:
         """Begin working in the running event loop."""
@@ -240,6 +240,6 @@ def build_runtime(
         dispatcher=dispatcher,
         leadership=leadership,
         worker=Worker(
-            jobs, leadership, settings.worker, _export(settings, store, clock), store.incident
+            jobs, leadership, settings.worker, _export(settings, store, clock), store.shared_outage
         ),
     )
