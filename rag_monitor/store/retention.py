@@ -33,6 +33,8 @@ from rag_monitor.store.tables import (
     faults,
     feedback,
     hits,
+    incident_examples,
+    incidents,
     outbox,
     passages,
     replies,
@@ -79,7 +81,10 @@ class Ballast:
 
 
 _LOG: Final = logging.getLogger(__name__)
-_OF_TRACE: Final = (evaluation_tasks, faults, hits, retrievals, spans, traces, trace_keys)
+_OF_TRACE: Final = (
+    *(evaluation_tasks, faults, hits, incident_examples, retrievals, spans),
+    *(traces, trace_keys),
+)
 """Kept `traces_days`; the key goes last, so that an interrupted run is continued by the next."""
 _OF_SCORES: Final = (decisions, scores)
 _APP_BATCH: Final = 200
@@ -233,7 +238,7 @@ class _Run:
             self.rows += settle_passages(self._database, project)
 
     def scores_before(self, cutoff: date, moment: datetime) -> None:
-        """Forget scores, rollups, closed alerts and who changed what."""
+        """Forget scores, rollups, closed alerts and incidents, and who changed what."""
         self._drop(list(_OF_SCORES), cutoff)
         for table in _OF_SCORES:
             self._delete(table, table.c.day < cutoff)
@@ -246,6 +251,7 @@ class _Run:
         self._delete(audit, audit.c.at < moment)
         closed = ("resolved", "inactive")
         self._delete(alerts, (alerts.c.started_at < moment) & alerts.c.state.in_(closed))
+        self._delete(incidents, incidents.c.ended_at < moment)
 
     def _drop(self, tables: Sequence[Table], cutoff: date) -> None:
         if self._database.is_postgresql:

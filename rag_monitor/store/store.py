@@ -18,6 +18,8 @@ from rag_monitor.store.budgets import Budgets
 from rag_monitor.store.clock_repair import ClockRepair
 from rag_monitor.store.earlier_passages import EarlierPassages
 from rag_monitor.store.engine import Database, exposure, require_folder
+from rag_monitor.store.incident_traces import IncidentTraces
+from rag_monitor.store.incidents import Incidents
 from rag_monitor.store.integrity import Integrity, was_left_open
 from rag_monitor.store.keys import Keys
 from rag_monitor.store.label_queue import LabelQueue
@@ -87,6 +89,8 @@ class Store:
         self.rollups: Final = Rollups(database, clock)
         self.rules: Final = Rules(database, clock)
         self.alerts: Final = Alerts(database, clock)
+        self.incidents: Final = Incidents(database)
+        self.incident_traces: Final = IncidentTraces(database)
         self.silences: Final = Silences(database)
         self.outbox: Final = Outbox(database, clock)
         self.feedback: Final = FeedbackAnnotations(database, clock)

@@ -16,6 +16,7 @@ from rag_monitor.aggregation.totals import RollupSource
 from rag_monitor.alerting.dispatcher import Dispatcher
 from rag_monitor.alerting.engine import AlertEngine
 from rag_monitor.alerting.estimates import RuleEstimates
+from rag_monitor.alerting.incidents.teller import IncidentTeller
 from rag_monitor.alerting.notifiers.registry import build_all
 from rag_monitor.alerting.replay import Replay, replay
 from rag_monitor.config import Settings
@@ -211,6 +212,7 @@ def build_runtime(
         settings.alerts,
         silences=store.silences,
         channels=tuple(channels),
+        incidents=IncidentTeller(store.incidents, store.incident_traces, settings.alerts),
         before_save=leadership.require,
     )
     if settings.role not in ("all", "worker"):
