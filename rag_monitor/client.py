@@ -15,24 +15,23 @@ import json
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
 from datetime import datetime
 from http import HTTPStatus
 from types import TracebackType
 from typing import Any, Final, Literal, Self
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
 
 from rag_monitor.errors import RagMonitorError
 from rag_monitor.i18n import Message
-from rag_monitor.outbound.connection import Connection, Deadline, NoAnswer, Reply
-from rag_monitor.outbound.proxies import basic, proxy_for
+from rag_monitor.outbound.connection import NoAnswer, Reply
 from rag_monitor.outbound.retry import LATER, REFUSED, Waiting, retry_after
+from rag_monitor.outbound.single_requests import SingleRequests, is_address
 
 FrameKind = Literal["pandas", "polars"]
 Transport = Callable[[str, str, bytes | None, Mapping[str, str], float], Reply]
 """Method, path, body, headers and seconds to an answer; raises NoAnswer."""
 PAGE: Final = 500
-_LISTS: Final = frozenset({"items", "apps", "points"})
+_LISTS: Final = frozenset({"items", "apps", "points", "incidents"})
 _ELSEWHERE: Final = frozenset({301, 302, 303, 307, 308})
 
 logger = logging.getLogger(__name__)
@@ -86,7 +85,7 @@ class Client:
         transport: Transport | None = None,
         language: str = "en",
     ) -> None:
-        if not _is_address(url):
+        if not is_address(url):
             raise ClientError("{url!r} is not an http:// or https:// address", url=url)
         self.url = url.rstrip("/")
         """Where the server is, without a slash at its end."""
@@ -98,7 +97,7 @@ class Client:
         self._timeout_s = timeout_s
         self._retry_s = retry_s
         self._sleep = sleep
-        self._transport = transport or _Network(self.url)
+        self._transport = transport or SingleRequests(self.url)
 
     def __enter__(self) -> Self:
         return self
@@ -197,6 +196,30 @@ class Client:
             ClientError: `status` 404 when there is no such trace.
         """
         return self._get(f"/api/v1/traces/{quote(trace_id, safe='')}", {}, "trace_id")
+
+    def incidents(
+        self,
+        *,
+        app: str | None = None,
+        state: Literal["open", "ended"] | None = None,
+        limit: int = 50,
+        as_frame: FrameKind | None = None,
+    ) -> Any:
+        """Alerts that began together, newest first: what broke, where, and what to do next.
+
+        A frame has one row per incident, with its story in `sentences`.
+        """
+        where = {"app": app, "state": state, "limit": limit}
+        rows = self._get("/api/v1/incidents", where, "incidents")["incidents"]
+        return rows if as_frame is None else _frame(rows, as_frame)
+
+    def incident(self, incident_id: str) -> dict[str, Any]:
+        """One incident.
+
+        Raises:
+            ClientError: `status` 404 when there is no such incident.
+        """
+        return self._get(f"/api/v1/incidents/{quote(incident_id, safe='')}", {}, "sentences")
 
     def summary(
         self,
@@ -371,47 +394,6 @@ class Client:
         return ClientError(
             "{url} answered with {what}; is it rag-monitor?", url=self.url, what=what
         )
-
-
-class _Network:
-    """Each request over a connection of its own, so that threads can share a client."""
-
-    def __init__(self, url: str) -> None:
-        parts = urlsplit(url)
-        self._scheme = parts.scheme
-        self._host = parts.hostname or ""
-        self._port = parts.port or (443 if parts.scheme == "https" else 80)
-        self._prefix = parts.path
-        user = basic(parts.username, parts.password)
-        self._headers = {"Connection": "close"} | ({} if user is None else {"Authorization": user})
-
-    def __call__(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None,
-        headers: Mapping[str, str],
-        timeout_s: float,
-    ) -> Reply:
-        """The answer; a redirect is one: following it could carry the key to somebody else."""
-        proxy = proxy_for(self._scheme, self._host)
-        tls = self._scheme == "https"
-        with closing(Connection(self._host, self._port, tls=tls, proxy=proxy)) as connection:
-            return connection.request(
-                method,
-                self._prefix + path,
-                body,
-                {**headers, **self._headers},
-                deadline=Deadline(timeout_s),
-            )
-
-
-def _is_address(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
 
 
 def _header(key: str) -> str:

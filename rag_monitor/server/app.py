@@ -28,6 +28,7 @@ from rag_monitor.server.routes import (
     admin,
     alerts,
     feedback,
+    incidents,
     operations,
     otlp,
     quality,
@@ -62,7 +63,7 @@ _PROBLEMS: Final = {
 
 
 _PARTS: Final = (
-    *(otlp, traces, feedback, quality, alerts, admin, operations),
+    *(otlp, traces, feedback, quality, alerts, incidents, admin, operations),
     *(
         assets,
         overview,

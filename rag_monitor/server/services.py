@@ -22,6 +22,7 @@ from rag_monitor.server.undecided_rules import UndecidedRules
 from rag_monitor.store.alerts import Alerts, Silences
 from rag_monitor.store.annotations import FeedbackAnnotations
 from rag_monitor.store.audit import AuditLog
+from rag_monitor.store.incidents import Incidents
 from rag_monitor.store.keys import Keys
 from rag_monitor.store.label_queue import LabelQueue
 from rag_monitor.store.outage import Pulse
@@ -84,6 +85,7 @@ class Services:
     rules: Rules
     alerts: Alerts
     silences: Silences
+    incidents: Incidents
     keys: Keys
     audit: AuditLog
     estimates: Estimates

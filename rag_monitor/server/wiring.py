@@ -150,6 +150,7 @@ def wire_services(
         rules=store.rules,
         alerts=store.alerts,
         silences=store.silences,
+        incidents=store.incidents,
         keys=store.keys,
         audit=store.audit,
         together=store.together,
