@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from rag_monitor.alerting.incidents.teller import IncidentTeller
 from rag_monitor.domain.alert import Alert, AlertState, Notification, RuleKind, Severity
 from rag_monitor.domain.fault import Diagnosis, EvidenceKind, Fault, FaultEvidence
 from rag_monitor.domain.incident import (
@@ -245,3 +246,50 @@ def test_stories_are_told_from_the_traces_of_the_app(store: Store) -> None:
     assert example.fault is Fault.INVENTED
     assert example.evidence == EVIDENCE * 2
     assert example.question == (QUESTION * 40)[:160]
+
+
+def test_an_incident_is_told_from_the_store_up(store: Store) -> None:
+    def trace(number: int) -> Any:
+        bad = number >= 200 and number % 2 == 0
+        return make_trace(
+            f"question {number}",
+            id=str(number),
+            app="faq",
+            release="v1" if number % 2 else "v2",
+            started_at=EPOCH + timedelta(seconds=6 * number),
+            user_id="bad" if bad else "good",
+        )
+
+    stored = {trace(number).trace_id: trace(number) for number in range(300)}
+    ingest(store, *stored.values())
+    diagnoses = {}
+    tasks = claim(store)
+    for task in tasks:
+        fault = Fault.MISSED_RETRIEVAL if task.trace.user_id == "bad" else Fault.NONE
+        diagnoses[task.id] = Diagnosis(judge="embedded/m/p/1", probabilities={fault: 1.0})
+    store.tasks.complete_many([(task, (), ()) for task in tasks], diagnoses=diagnoses)
+    at = EPOCH + timedelta(minutes=29)
+    alert = Alert(
+        id="a",
+        project="default",
+        rule="r",
+        app="faq",
+        state=AlertState.FIRING,
+        severity=Severity.PAGE,
+        since=at,
+        started_at=at,
+        fired_at=at,
+    )
+    teller = IncidentTeller(store.incidents, store.incident_traces)
+    now = EPOCH + timedelta(minutes=30)
+
+    store.alerts.save([alert], incidents=teller.update([alert], {}, now).changed)
+
+    (told,) = store.incidents.newest("default")
+    assert told.story is not None
+    assert abs(told.story.since - (EPOCH + timedelta(minutes=20))) < timedelta(seconds=30)
+    assert told.story.fault is Fault.MISSED_RETRIEVAL
+    assert [place.value for place in told.story.concentrations] == ["v2"]
+    assert told.story.step.key == "retrieval.release"
+    assert [stored[one.trace_id].release for one in told.story.examples] == ["v2"] * 3
+    assert teller.update([alert], {}, now).changed == []
