@@ -13,13 +13,13 @@ from rag_monitor.domain.stored import ErasureReport
 from rag_monitor.store import rollup_changes
 from rag_monitor.store.bulk import chunks
 from rag_monitor.store.engine import Database
+from rag_monitor.store.incident_tables import incident_examples
 from rag_monitor.store.tables import (
     decisions,
     evaluation_tasks,
     faults,
     feedback,
     hits,
-    incident_examples,
     outbox,
     passages,
     replies,

@@ -18,7 +18,8 @@ from rag_monitor.store.incident_rows import (
     load_example,
     load_incident,
 )
-from rag_monitor.store.tables import incident_examples, incidents, trace_keys
+from rag_monitor.store.incident_tables import incident_examples, incidents
+from rag_monitor.store.tables import trace_keys
 
 
 class Incidents:

@@ -23,6 +23,7 @@ from rag_monitor.store.bulk import chunks, distinct_values
 from rag_monitor.store.engine import Database
 from rag_monitor.store.erasure import IN_DOUBT, doubt_passages, settle_passages
 from rag_monitor.store.failures import is_disk_full
+from rag_monitor.store.incident_tables import incident_examples, incidents
 from rag_monitor.store.partitions import PARTITIONED
 from rag_monitor.store.tables import (
     alerts,
@@ -33,8 +34,6 @@ from rag_monitor.store.tables import (
     faults,
     feedback,
     hits,
-    incident_examples,
-    incidents,
     outbox,
     passages,
     replies,

@@ -358,28 +358,6 @@ alerts: Final = Table(
     Index("ix_alerts_started_at", "started_at"),
 )
 
-incidents: Final = Table(
-    "incidents",
-    metadata,
-    *_names("project", "id", "app"),
-    _column("began_at", Moment),
-    Column("ended_at", Moment),  # NULL: an alert of it still fires
-    _column("body", Json),  # all but the examples
-    PrimaryKeyConstraint("project", "id"),
-    Index("ix_incidents_began_at", "project", "began_at"),
-)
-
-incident_examples: Final = Table(
-    "incident_examples",
-    metadata,
-    *_of_trace(),
-    _column("incident", Name),
-    _column("position", Integer),
-    _column("body", Json),
-    PrimaryKeyConstraint("project", "incident", "position"),
-    Index("ix_incident_examples_trace", "project", "trace_id"),
-)
-
 silences: Final = Table(
     "silences",
     metadata,
