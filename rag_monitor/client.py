@@ -31,7 +31,7 @@ FrameKind = Literal["pandas", "polars"]
 Transport = Callable[[str, str, bytes | None, Mapping[str, str], float], Reply]
 """Method, path, body, headers and seconds to an answer; raises NoAnswer."""
 PAGE: Final = 500
-_LISTS: Final = frozenset({"items", "apps", "points", "conflicts"})
+_LISTS: Final = frozenset({"items", "apps", "points", "conflicts", "incidents"})
 _ELSEWHERE: Final = frozenset({301, 302, 303, 307, 308})
 
 logger = logging.getLogger(__name__)
@@ -224,6 +224,30 @@ class Client:
         member = "conflicts" if list_name == "conflicting" else "items"
         rows = list(self._pages("/api/v1/documents", where, limit, member))
         return rows if as_frame is None else _frame([_flat_document(r) for r in rows], as_frame)
+
+    def incidents(
+        self,
+        *,
+        app: str | None = None,
+        state: Literal["open", "ended"] | None = None,
+        limit: int = 50,
+        as_frame: FrameKind | None = None,
+    ) -> Any:
+        """Alerts that began together, newest first: what broke, where, and what to do next.
+
+        A frame has one row per incident, with its story in `sentences`.
+        """
+        where = {"app": app, "state": state, "limit": limit}
+        rows = self._get("/api/v1/incidents", where, "incidents")["incidents"]
+        return rows if as_frame is None else _frame(rows, as_frame)
+
+    def incident(self, incident_id: str) -> dict[str, Any]:
+        """One incident.
+
+        Raises:
+            ClientError: `status` 404 when there is no such incident.
+        """
+        return self._get(f"/api/v1/incidents/{quote(incident_id, safe='')}", {}, "sentences")
 
     def summary(
         self,

@@ -15,6 +15,7 @@ from functools import partial
 from rag_monitor import telemetry
 from rag_monitor.alerting.estimates import RuleEstimates
 from rag_monitor.alerting.evaluator import Evaluator, slot
+from rag_monitor.alerting.incidents.teller import IncidentTeller
 from rag_monitor.alerting.lifecycle import (
     Event,
     Step,
@@ -36,6 +37,7 @@ from rag_monitor.domain.alert import (
     Silence,
 )
 from rag_monitor.domain.clock import Clock
+from rag_monitor.domain.incident import Incident
 from rag_monitor.domain.stored import Lease
 from rag_monitor.errors import StoreDamaged, StoreUnavailable
 from rag_monitor.store.alerts import Alerts, Silences
@@ -72,6 +74,7 @@ class _Run:
     changed: list[Alert] = field(default_factory=list)
     notifications: list[Notification] = field(default_factory=list)
     transitions: list[Transition] = field(default_factory=list)
+    incidents: list[Incident] = field(default_factory=list)
 
 
 class AlertEngine:
@@ -103,6 +106,7 @@ class AlertEngine:
         options: Slots and limits.
         silences: Where silences are kept; None: there are none.
         channels: Names of the configured channels; what a rule without notifiers goes to.
+        incidents: Groups what fires into incidents; None: nobody does.
         before_save: Called right before saving; gives the lease that the save depends on, or raises
             `LeaseLost` when somebody else leads by now, and nothing is written.
     """
@@ -117,6 +121,7 @@ class AlertEngine:
         *,
         silences: Silences | None = None,
         channels: Sequence[str] = (),
+        incidents: IncidentTeller | None = None,
         before_save: Callable[[], Lease] | None = None,
     ) -> None:
         self._rules = rules
@@ -127,6 +132,7 @@ class AlertEngine:
         self._channels = tuple(channels)
         self._warned_channels: set[tuple[str, ...]] = set()
         self._before_save = before_save
+        self._incidents = incidents
         self._estimates = estimates
         self._evaluator = Evaluator(estimates, self._options)
 
@@ -147,10 +153,28 @@ class AlertEngine:
         self._close_orphans(run, rules, standing)
         for alert in ended:
             self._finish_resolved(run, rules, alert)
-        if run.changed or run.notifications:
+        if self._incidents is not None:
+            self._attach(run, rules, self._incidents, [*standing.values(), *ended])
+        if run.changed or run.notifications or run.incidents:
             lease = None if self._before_save is None else self._before_save()
-            self._alerts.save(run.changed, run.notifications, lease=lease)
+            self._alerts.save(run.changed, run.notifications, incidents=run.incidents, lease=lease)
         return run.transitions
+
+    @staticmethod
+    def _attach(
+        run: _Run,
+        rules: Mapping[tuple[str, str], AlertRule],
+        incidents: IncidentTeller,
+        before: Sequence[Alert],
+    ) -> None:
+        """Group what fires into incidents; each message says which one it is about."""
+        alerts = {alert.id: alert for alert in (*before, *run.changed)}
+        update = incidents.update(list(alerts.values()), rules, run.now)
+        run.incidents.extend(update.changed)
+        run.notifications = [
+            replace(message, incident=update.by_alert.get(message.alert.id))
+            for message in run.notifications
+        ]
 
     def try_rule(self, rule: AlertRule, now: datetime | None = None) -> Mapping[str, Finding]:
         """What a rule would find right now, by app. Changes nothing."""
@@ -279,11 +303,12 @@ def _final(rule: AlertRule | None, alert: Alert) -> AlertRule:
     """A rule under which an orphaned alert ends at once."""
     if rule is not None:
         return replace(rule, keep_firing_s=0.0)
-    # The kind is never looked at: only times and names matter for ending an alert.
+    # An alert of an earlier release has no kind; for ending it only times and names matter.
     return AlertRule(
         name=alert.rule,
-        kind=RuleKind.BUDGET,
+        kind=alert.kind or RuleKind.BUDGET,
         project=alert.project,
+        runbook_url=alert.runbook_url,
         keep_firing_s=0.0,
         severity=alert.severity,
     )

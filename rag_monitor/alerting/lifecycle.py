@@ -89,12 +89,20 @@ def step(
             app=app,
             state=AlertState.PENDING,
             severity=rule.severity,
+            kind=rule.kind,
+            runbook_url=rule.runbook_url,
             since=now,
             started_at=now,
             finding=finding,
         )
     if finding.active is not None:
-        alert = replace(alert, finding=finding, severity=rule.severity)
+        alert = replace(
+            alert,
+            finding=finding,
+            severity=rule.severity,
+            kind=rule.kind,
+            runbook_url=rule.runbook_url,
+        )
     if finding.active:
         alert = replace(alert, evidence=finding)
     if alert.state is AlertState.PENDING:

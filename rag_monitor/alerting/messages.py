@@ -6,16 +6,19 @@ every channel escapes all of it in its own way.
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, tzinfo
+from datetime import UTC, datetime, tzinfo
 from typing import Final
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from rag_monitor import i18n
 from rag_monitor.alerting.conditions.wording import in_zone, measure, milliseconds, notes_text
-from rag_monitor.domain.alert import Alert, AlertState, Finding, Notification
+from rag_monitor.alerting.incidents.wording import next_url, sentences
+from rag_monitor.alerting.plain_text import plain
+from rag_monitor.alerting.runbooks import runbook_of
+from rag_monitor.domain.alert import Alert, AlertState, Finding, Notification, Severity
+from rag_monitor.domain.incident import Incident
 from rag_monitor.metrics.names import with_display_names
 
 DETAILED: Final = 5
@@ -23,6 +26,10 @@ DETAILED: Final = 5
 _MAX_SUMMARY: Final = 600
 _MAX_LINE: Final = 160
 _MAX_NAME: Final = 80
+_MAX_LISTED: Final = 24
+"""Characters of a rule's name in a list of more than `DETAILED`."""
+_MAX_TRACES: Final = 5
+"""Traces that a message links."""
 
 _STATE: Final = {
     "firing": i18n.Message("FIRING"),
@@ -67,20 +74,6 @@ class Message:
     """Whether anything in it is (still) firing."""
 
 
-def plain(text: str, limit: int) -> str:
-    """One line of visible characters, cut to `limit`.
-
-    Control characters, line breaks and direction overrides become spaces: they could forge a second
-    line or turn text around.
-    """
-    cleaned = "".join(
-        " " if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp") else char
-        for char in text[: limit * 4]
-    )
-    joined = " ".join(cleaned.split())
-    return joined if len(joined) <= limit else joined[: limit - 1] + "…"
-
-
 def compose(
     batch: Sequence[Notification],
     language: str = "en",
@@ -97,11 +90,18 @@ def compose(
         language: Chinese or English.
         public_url: Where links begin; None: no links.
         zone: What times are told in.
-        detailed: Up to so many alerts are told in full; more get one line each, and one link.
+        detailed: Up to so many alerts, or incidents, are told in full; of more, each alert gets one
+            line, and all of them one link.
         line_chars: Length of such a line.
     """
-    if len(batch) <= detailed:
-        items = tuple(_detailed(one, language, public_url, zone) for one in batch)
+    units = _units(batch)
+    if len(units) <= detailed:
+        items = tuple(
+            _together(unit, incident, language, public_url, zone, line_chars)
+            if len(unit) > 1 and (incident := _latest(unit)) is not None
+            else _detailed(unit[0], language, public_url, zone)
+            for unit in units
+        )
     else:
         items = tuple(Item(title=_line(one, language, line_chars)) for one in batch)
         if public_url:
@@ -111,7 +111,7 @@ def compose(
             )
             items = (*items[:-1], replace(items[-1], links=(to_all,)))
     return Message(
-        title=_title(batch, language),
+        title=_title(units, language),
         items=items,
         firing=any(notification.event != "resolved" for notification in batch),
     )
@@ -146,9 +146,34 @@ def alerts_url(public_url: str) -> str:
     return f"{public_url.rstrip('/')}/alerts"
 
 
-def _title(batch: Sequence[Notification], language: str) -> str:
+def app_url(public_url: str, app: str) -> str:
+    """Where an application is shown."""
+    return f"{public_url.rstrip('/')}/?{urlencode({'app': app})}"
+
+
+def _units(batch: Sequence[Notification]) -> list[list[Notification]]:
+    """What is told together: alerts of one incident that fire, and each other one alone."""
+    units: dict[str | int, list[Notification]] = {}
+    for place, notification in enumerate(batch):
+        incident = notification.incident
+        firing = notification.event != "resolved"
+        key = incident.id if incident is not None and firing else place
+        units.setdefault(key, []).append(notification)
+    return list(units.values())
+
+
+def _latest(unit: Sequence[Notification]) -> Incident | None:
+    """The incident of the alerts, as it was told last; None: they are of none."""
+    told = [notification.incident for notification in unit if notification.incident is not None]
+    return max(told, key=_told_at, default=None)
+
+
+def _title(units: Sequence[Sequence[Notification]], language: str) -> str:
+    batch = [notification for unit in units for notification in unit]
     if len(batch) == 1:
         return _line(batch[0], language)
+    if len(units) == 1:
+        return _incident_title(units[0], language)
     counts: dict[str, int] = {}
     for notification in batch:
         counts[notification.event] = counts.get(notification.event, 0) + 1
@@ -157,6 +182,19 @@ def _title(batch: Sequence[Notification], language: str) -> str:
     )
     title = i18n.Message("{count} alerts: {parts}", count=len(batch), parts=parts)
     return i18n.translate(title, language)
+
+
+def _incident_title(unit: Sequence[Notification], language: str) -> str:
+    """State, the worst severity, the app and how many alerts."""
+    fires = any(notification.event == "firing" for notification in unit)
+    state = i18n.translate(_STATE["firing" if fires else "repeat"], language)
+    severities = {notification.alert.severity for notification in unit}
+    worst = Severity.PAGE if Severity.PAGE in severities else Severity.TICKET
+    severity = i18n.translate(_SEVERITY[worst.value], language)
+    count = i18n.translate(
+        i18n.Message("{count} alerts that began together", count=len(unit)), language
+    )
+    return f"[{state} · {severity}] {plain(unit[0].alert.app, _MAX_NAME)} · {count}"
 
 
 def _line(notification: Notification, language: str, limit: int | None = None) -> str:
@@ -191,30 +229,85 @@ def _number(finding: Finding, language: str) -> str:
 def _detailed(
     notification: Notification, language: str, public_url: str | None, zone: tzinfo
 ) -> Item:
-    alert = notification.alert
-    to_alerts = i18n.translate(i18n.Message("alert"), language)
+    alert, incident = notification.alert, notification.incident
     lines = [sentence_of(alert, language, zone)]
     moment = alert.fired_at or alert.started_at
     since = i18n.Message(
         "since {moment}", moment=f"{moment.astimezone(zone):%Y-%m-%d %H:%M:%S} {zone}"
     )
     lines.append(i18n.translate(since, language))
+    firing = notification.event != "resolved"
+    if incident is not None and incident.story is not None and firing:
+        lines.extend(sentences(incident, language, zone))
     lines.extend(_reasons(alert, language))
-    links: list[Link] = []
-    worst = alert.finding.worst_traces
-    if worst and public_url:
-        links.extend(Link(trace_id[:8], trace_url(public_url, trace_id)) for trace_id in worst)
-        links.append(Link(to_alerts, alerts_url(public_url)))
-    elif worst:
-        shown = ", ".join(plain(trace_id, 32) for trace_id in worst)
-        lines.append(i18n.translate(i18n.Message("worst traces: {traces}", traces=shown), language))
-    elif public_url:
-        links.append(Link(to_alerts, alerts_url(public_url)))
+    shown = [*_examples(incident), *alert.finding.worst_traces] if firing else []
+    traces = tuple(dict.fromkeys(shown or alert.finding.worst_traces))[:_MAX_TRACES]
+    if traces and not public_url:
+        listed = ", ".join(plain(trace_id, 32) for trace_id in traces)
+        lines.append(
+            i18n.translate(i18n.Message("worst traces: {traces}", traces=listed), language)
+        )
     return Item(
         title=_line(notification, language),
         lines=tuple(line for line in lines if line),
-        links=tuple(links),
+        links=_links(alert, incident if firing else None, traces, language, public_url),
     )
+
+
+def _together(
+    unit: Sequence[Notification],
+    incident: Incident,
+    language: str,
+    public_url: str | None,
+    zone: tzinfo,
+    line_chars: int,
+) -> Item:
+    """Alerts of one incident as one: each in a line, and their story once."""
+    if len(unit) <= DETAILED:
+        lines = [_line(one, language, line_chars) for one in unit]
+    else:
+        lines = [" · ".join(plain(one.alert.rule, _MAX_LISTED) for one in unit)]
+    lines += sentences(incident, language, zone)
+    first = next((one.alert for one in unit if one.alert.id == incident.first.id), unit[0].alert)
+    traces = tuple(_examples(incident)) or first.finding.worst_traces
+    return Item(
+        title=_incident_title(unit, language),
+        lines=tuple(lines),
+        links=_links(first, incident, traces, language, public_url),
+    )
+
+
+def _told_at(incident: Incident) -> datetime:
+    return incident.began_at if incident.story is None else incident.story.told_at
+
+
+def _examples(incident: Incident | None) -> list[str]:
+    """Ids of the traces that stand as examples in its story."""
+    story = None if incident is None else incident.story
+    return [] if story is None else [example.trace_id for example in story.examples]
+
+
+def _links(
+    alert: Alert,
+    incident: Incident | None,
+    traces: Sequence[str],
+    language: str,
+    public_url: str | None,
+) -> tuple[Link, ...]:
+    """Traces, the alert, the runbook, and the page that the next step begins on."""
+    links = []
+    if public_url:
+        links += [Link(trace_id[:8], trace_url(public_url, trace_id)) for trace_id in traces]
+        links.append(Link(i18n.translate(i18n.Message("alert"), language), alerts_url(public_url)))
+    if public_url or alert.runbook_url:
+        links.append(
+            Link(i18n.translate(i18n.Message("runbook"), language), runbook_of(alert, language))
+        )
+    step = next_url(incident, public_url) if incident is not None and public_url else None
+    if step is not None:
+        # The last: its names may be long, and what does not fit into a message goes from the end.
+        links.append(Link(i18n.translate(i18n.Message("next step"), language), step))
+    return tuple(links)
 
 
 def _reasons(alert: Alert, language: str) -> list[str]:

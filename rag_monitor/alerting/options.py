@@ -22,6 +22,11 @@ class AlertOptions:
     resolved_for_s: Annotated[float, not_negative()] = 86_400.0
     """How long a resolved alert is shown as resolved before it is inactive."""
 
+    together_s: Annotated[float, not_negative()] = 3600.0
+    """Alerts of one app that became active within so long of one another are one incident."""
+    retell_s: Annotated[float, above(0)] = 300.0
+    """The story of an incident is told anew after so long, while an alert of it fires."""
+
     def __post_init__(self) -> None:
         check_ranges(self)
 

@@ -20,6 +20,7 @@ from typing import Any, Final, NamedTuple
 from rag_monitor.aggregation.keys import COMBINED
 from rag_monitor.aggregation.prometheus_labels import app_label, safe_label
 from rag_monitor.alerting.params import number, required, word
+from rag_monitor.alerting.runbooks import MONITOR, runbook_url
 from rag_monitor.domain.alert import AlertRule, RuleKind
 from rag_monitor.domain.fault import FAULT_METRICS
 from rag_monitor.domain.trace import DEFAULT_PROJECT
@@ -33,13 +34,19 @@ _LATENCIES: Final = {
     "end_to_end_ms": "rag_monitor_end_to_end_seconds",
 }
 _VALUE: Final = "{{ printf `%.3g` $value }}"
+_APP: Final = "{{ reReplaceAll `^[^/]*/` `` $labels.app | urlquery }}"
+"""The name of the app in an address: its label leads with the project unless that is plain."""
 _OF_A_TARGET: Final = "instance, pod"
 """Labels that Prometheus adds for the process it scraped."""
 _OFFSETS: Final = {"previous_window": ("1h", "hour"), "last_week": ("1w", "week")}
 
 
 def export_rules(
-    rules: Sequence[AlertRule], every_s: float = 60.0, *, project: str = EVERY_PROJECT
+    rules: Sequence[AlertRule],
+    every_s: float = 60.0,
+    *,
+    project: str = EVERY_PROJECT,
+    public_url: str | None = None,
 ) -> str:
     """A rule file for Prometheus, as YAML.
 
@@ -51,6 +58,7 @@ def export_rules(
         every_s: How often Prometheus evaluates them, whole seconds, 1 or more.
         project: Whose rules they are; an application is looked for in it alone. `*`: they are every
             project's, as the shipped ones are.
+        public_url: Where people open the pages, for `dashboard_url`; None: that is not known.
     """
     every = _duration(max(1.0, every_s))
     groups = [
@@ -58,9 +66,13 @@ def export_rules(
         {
             "name": "rag_monitor_rules",
             "interval": every,
-            "rules": [_alerting(replace(rule, project=project)) for rule in rules if rule.enabled],
+            "rules": [
+                _alerting(replace(rule, project=project), public_url)
+                for rule in rules
+                if rule.enabled
+            ],
         },
-        {"name": "rag_monitor_self", "interval": "30s", "rules": _own()},
+        {"name": "rag_monitor_self", "interval": "30s", "rules": _own(public_url)},
     ]
     head = "# Written by `rag-monitor rules export --prometheus`. Edit the rules there, not here.\n"
     return head + _yaml({"groups": [group for group in groups if group["rules"]]})
@@ -104,9 +116,9 @@ def _of_leader(series: str) -> str:
     return f"avg without ({_OF_A_TARGET}) ({series})"
 
 
-def _own() -> list[dict[str, Any]]:
+def _own(public_url: str | None) -> list[dict[str, Any]]:
     """About the monitor itself, and the dead man's switch."""
-    return [
+    rules = [
         _rule(
             "RagMonitorWatchdog",
             "vector(1)",
@@ -189,9 +201,27 @@ def _own() -> list[dict[str, Any]]:
             "An alert rule cannot be evaluated; the log says which.",
         ),
     ]
+    for rule in rules:
+        rule["annotations"] |= _links(runbook_url(MONITOR), public_url, None)
+    return rules
 
 
-def _alerting(rule: AlertRule) -> dict[str, Any]:
+def _links(runbook: str, public_url: str | None, app: str | None) -> dict[str, str]:
+    """The annotations that dashboards and Alertmanager's templates know by name.
+
+    Args:
+        runbook: What to do.
+        public_url: Where people open the pages; None: that is not known.
+        app: A template of its name; None: the alert is about no app.
+    """
+    links = {"runbook_url": _untemplated(runbook)}
+    if public_url:
+        query = "" if app is None else f"?app={app}"
+        links["dashboard_url"] = f"{_untemplated(public_url.rstrip('/'))}/{query}"
+    return links
+
+
+def _alerting(rule: AlertRule, public_url: str | None) -> dict[str, Any]:
     able = _NATIVE.get(rule.kind)
     native = able(rule) if able is not None else None
     hold = _duration(rule.hold_for_s)
@@ -207,6 +237,8 @@ def _alerting(rule: AlertRule) -> dict[str, Any]:
         f"{_untemplated(rule.name)}: {native.summary}.",
         hold=hold,
     )
+    runbook = runbook_url(rule.kind.value, rule.runbook_url)
+    alert["annotations"] |= _links(runbook, public_url, _APP)
     if rule.keep_firing_s > 0:
         alert["keep_firing_for"] = _duration(rule.keep_firing_s)
     return alert

@@ -7,6 +7,7 @@ reason, because nobody notices an alert that does not come.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
@@ -32,6 +33,8 @@ def _param(name: str) -> FieldName:
     return FieldName(f"params.{name}")
 
 
+_WEB_PAGE: Final = re.compile(r"""https?://[^\s<>()\[\]{}"'`\\|^]{1,2000}""")
+"""What every channel can link to as it is."""
 _METRIC: Final = FieldName("metric")
 _MIN_JUDGED: Final = FieldName("min_judged")
 _WINDOW: Final = FieldName("window_s")
@@ -57,6 +60,7 @@ def check_rule(rule: AlertRule, channels: Collection[str] | None = None) -> None
         raise RuleError(
             "{field}: the judging budget is one for all apps; leave it `*`", field=FieldName("app")
         )
+    _check_runbook(rule.runbook_url)
     _check_metric(rule)
     _check_params(rule)
     if channels is not None:
@@ -114,6 +118,15 @@ def _check_name(rule: AlertRule) -> None:
             raise RuleError(
                 "{field}: must be 1 to 200 printable characters", field=FieldName(field)
             )
+
+
+def _check_runbook(url: str) -> None:
+    if url and _WEB_PAGE.fullmatch(url) is None:
+        raise RuleError(
+            "{field}: must be an http:// or https:// address without blanks, quotes or brackets; "
+            "write them as %20, %22, %28",
+            field=FieldName("runbook_url"),
+        )
 
 
 def _check_channels(rule: AlertRule, channels: Collection[str]) -> None:

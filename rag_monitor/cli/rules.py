@@ -39,6 +39,10 @@ def export_rules(
     every: Annotated[
         float, typer.Option(min=1, help="With --prometheus: seconds between two evaluations.")
     ] = 60.0,
+    public_url: Annotated[
+        str,
+        typer.Option(help="With --prometheus: where people open the pages, for dashboard_url."),
+    ] = "",
     language: LanguageOption = ENGLISH,
     as_json: AsJson = False,
 ) -> None:
@@ -52,7 +56,9 @@ def export_rules(
         project = (
             answer.get("project", EVERY_PROJECT) if isinstance(answer, dict) else EVERY_PROJECT
         )
-        exported = export_as_prometheus([_rule(item) for item in rules], every, project=project)
+        exported = export_as_prometheus(
+            [_rule(item) for item in rules], every, project=project, public_url=public_url or None
+        )
         text = exported.rstrip("\n")
     else:
         text = json.dumps({"rules": rules}, ensure_ascii=False, indent=2)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from rag_monitor.domain.incident import Incident
 from rag_monitor.i18n import Message, translate
 
 
@@ -76,6 +77,8 @@ class AlertRule:
     """Per kind; `alerting.rules` documents and checks them."""
     notifiers: tuple[str, ...] = ()
     """Channel names; empty: every configured channel."""
+    runbook_url: str = ""
+    """Where messages say what to do; empty: the documentation's page on its kind."""
     enabled: bool = True
     shipped: bool = False
     """One of the default rules that every app gets."""
@@ -122,6 +125,10 @@ class Alert:
     app: str
     state: AlertState
     severity: Severity
+    kind: RuleKind | None = None
+    """Of the rule; None: of an alert that an earlier release saved."""
+    runbook_url: str = ""
+    """Of the rule; empty: the page on its kind."""
     since: datetime
     """When the present state began."""
     started_at: datetime
@@ -176,3 +183,5 @@ class Notification:
     """`firing`, `repeat` or `resolved`."""
     created_at: datetime
     attempts: int = 0
+    incident: Incident | None = None
+    """What the alert is a part of; None: it is told alone."""

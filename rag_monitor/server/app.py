@@ -30,6 +30,7 @@ from rag_monitor.server.routes import (
     documents,
     faults,
     feedback,
+    incidents,
     operations,
     otlp,
     quality,
@@ -65,7 +66,8 @@ _PROBLEMS: Final = {
 
 
 _PARTS: Final = (
-    *(otlp, traces, feedback, quality, faults, documents, alerts, admin, operations),
+    *(otlp, traces, feedback, quality, faults, documents, alerts, incidents, admin),
+    operations,
     *(
         assets,
         overview,

@@ -23,6 +23,7 @@ from rag_monitor.store.alerts import Alerts, Silences
 from rag_monitor.store.annotations import FeedbackAnnotations
 from rag_monitor.store.audit import AuditLog
 from rag_monitor.store.documents import Documents
+from rag_monitor.store.incidents import Incidents
 from rag_monitor.store.inventory import Inventory
 from rag_monitor.store.keys import Keys
 from rag_monitor.store.label_queue import LabelQueue
@@ -86,6 +87,7 @@ class Services:
     rules: Rules
     alerts: Alerts
     silences: Silences
+    incidents: Incidents
     keys: Keys
     audit: AuditLog
     estimates: Estimates

@@ -130,11 +130,11 @@ def wire_services(
 ) -> Services:
     """Everything `create_app` needs; `own` takes note of requests."""
     estimates = runtime.estimates
-    pulse = Pulse(store.ping, incident=store.incident)
+    pulse = Pulse(store.ping, shared=store.shared_outage)
     snapshots = Snapshots(estimates, store.traces, store.alerts, clock)
     leading = runtime.leadership is not None
     metrics = MetricsPage(snapshots.build if leading else None, lambda: runtime.leads, pulse)
-    unready = Outage(logger, "not ready", store.incident)
+    unready = Outage(logger, "not ready", store.shared_outage)
 
     def health() -> HealthReport:
         with store.reserved():
@@ -152,6 +152,7 @@ def wire_services(
         rules=store.rules,
         alerts=store.alerts,
         silences=store.silences,
+        incidents=store.incidents,
         keys=store.keys,
         audit=store.audit,
         together=store.together,

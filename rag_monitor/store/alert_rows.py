@@ -16,6 +16,7 @@ from rag_monitor.domain.alert import (
     RuleKind,
     Severity,
 )
+from rag_monitor.store.incident_rows import dump_incident, load_incident
 
 _MOMENTS: Final = (
     "since",
@@ -58,12 +59,13 @@ def load_alert(body: Mapping[str, Any]) -> Alert:
     for name in _MOMENTS:
         if values.get(name) is not None:
             values[name] = datetime.fromisoformat(values[name])
-    evidence = values.get("evidence")
+    evidence, kind = values.get("evidence"), values.get("kind")
     return Alert(
         **{
             **values,
             "state": AlertState(values["state"]),
             "severity": Severity(values["severity"]),
+            "kind": None if kind is None else RuleKind(kind),
             "finding": _finding(values["finding"]),
             "evidence": None if evidence is None else _finding(evidence),
         }
@@ -79,8 +81,16 @@ def _finding(body: Mapping[str, Any]) -> Finding:
     return Finding(**values)
 
 
+def dump_notification(notification: Notification) -> dict[str, Any]:
+    """The body of a row of `outbox`: the alert, and its incident as a further key."""
+    incident = notification.incident
+    incident_body = None if incident is None else dump_incident(incident)
+    return {**dump_alert(notification.alert), "incident": incident_body}
+
+
 def load_notification(row: Any) -> Notification:
     """A row of `outbox`."""
+    incident = row.body.get("incident")  # an earlier release names none
     return Notification(
         dedup_key=row.dedup_key,
         project=row.project,
@@ -89,6 +99,7 @@ def load_notification(row: Any) -> Notification:
         event=row.event,
         created_at=row.created_at,
         attempts=row.attempts,
+        incident=None if incident is None else load_incident(incident),
     )
 
 

@@ -10,10 +10,12 @@ from sqlalchemy import Connection, delete, select
 
 from rag_monitor.domain.alert import Alert, AlertState, Notification, Silence
 from rag_monitor.domain.clock import Clock
+from rag_monitor.domain.incident import Incident
 from rag_monitor.domain.stored import Lease
 from rag_monitor.errors import NotFound
 from rag_monitor.store.alert_rows import dump_alert, load_alert
 from rag_monitor.store.engine import Database
+from rag_monitor.store.incidents import put_incident
 from rag_monitor.store.leases import require_held
 from rag_monitor.store.outbox import enqueue
 from rag_monitor.store.tables import alerts, silences
@@ -52,9 +54,10 @@ class Alerts:
         changed: Sequence[Alert],
         notifications: Sequence[Notification] = (),
         *,
+        incidents: Sequence[Incident] = (),
         lease: Lease | None = None,
     ) -> None:
-        """Save alerts and what is to be sent about them, all or nothing.
+        """Save alerts, their incidents and what is to be sent about them, all or nothing.
 
         A notification whose (project, channel, dedup_key) is known is not queued again. An
         acknowledgement that arrived meanwhile is kept.
@@ -62,6 +65,7 @@ class Alerts:
         Args:
             changed: Alerts as they are now.
             notifications: What is to be sent.
+            incidents: Incidents that changed with them.
             lease: Save only while this lease is held.
 
         Raises:
@@ -73,9 +77,11 @@ class Alerts:
                 require_held(connection, lease)
             for alert in sorted(changed, key=lambda item: (item.project, item.id)):
                 self._put(connection, _with_acknowledgement(connection, alert))
+            for incident in sorted(incidents, key=lambda item: (item.project, item.id)):
+                put_incident(self._database, connection, incident)
             enqueue(self._database, connection, notifications)
 
-        if changed or notifications:
+        if changed or notifications or incidents:
             self._database.transact(work)
 
     def acknowledge(self, project: str, id: str, by: str) -> Alert:

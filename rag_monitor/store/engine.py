@@ -28,7 +28,7 @@ from rag_monitor.errors import ConfigurationError, StoreDamaged, StoreError, Sto
 from rag_monitor.installation import install_command
 from rag_monitor.store.failures import is_lost_connection, is_retryable, reason, translate
 from rag_monitor.store.options import StoreOptions
-from rag_monitor.store.outage import Incident
+from rag_monitor.store.outage import SharedOutage
 
 T = TypeVar("T")
 
@@ -159,7 +159,7 @@ class Database:
         self._joined = threading.local()
         self.doubted = False
         """Whether a change was refused, by what may refuse every other, since this was set back."""
-        self.incident: Final = Incident()
+        self.shared_outage: Final = SharedOutage()
         """Of all who cannot do without it: an outage is told once."""
         self.malformed: str | None = None
         """What SQLite said when it met a damaged page."""

@@ -15,6 +15,7 @@ from rag_monitor.store.bulk import chunks
 from rag_monitor.store.document_counts import forget
 from rag_monitor.store.document_tables import document_uses
 from rag_monitor.store.engine import Database
+from rag_monitor.store.incident_tables import incident_examples
 from rag_monitor.store.tables import (
     decisions,
     evaluation_tasks,
@@ -42,6 +43,7 @@ OF_TRACE: Final = (
     decisions,
     faults,
     document_uses,
+    incident_examples,
     evaluation_tasks,
     traces,
     trace_keys,

@@ -38,7 +38,7 @@ class Keys:
         self._database = database
         self._clock = clock
         self._pepper: bytes | None = None
-        self._unnoted = Outage(_LOG, "the last use of keys is not noted", database.incident)
+        self._unnoted = Outage(_LOG, "the last use of keys is not noted", database.shared_outage)
 
     def create(
         self,

@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 _LOG_EVERY_S: Final = 300.0
 
 
-class Incident:
+class SharedOutage:
     """One cause, many who fail for it: the first says so, and the last that it is over.
 
     Whoever has not failed for five minutes counts no more: it may have nothing to do. What fails
@@ -74,21 +74,21 @@ class Outage:
     Args:
         log: Where to.
         what: What cannot be done meanwhile, at the head of each sentence.
-        incident: Shared with others that fail for the same cause; one line tells of all.
+        shared: Shared with others that fail for the same cause; one line tells of all.
     """
 
-    def __init__(self, log: logging.Logger, what: str, incident: Incident | None = None) -> None:
+    def __init__(self, log: logging.Logger, what: str, shared: SharedOutage | None = None) -> None:
         self.log: Final = log
         self.what: Final = what
-        self._incident = incident or Incident()
+        self._shared = shared or SharedOutage()
 
     def hit(self, error: Exception) -> None:
         """It failed."""
-        self._incident.hit(self, error)
+        self._shared.hit(self, error)
 
     def passed(self) -> None:
         """It worked."""
-        self._incident.passed(self)
+        self._shared.passed(self)
 
 
 EVERY_S: Final = 2.0
@@ -105,7 +105,7 @@ class Pulse:
         ask: Asks the database for nothing; raises when it does not answer.
         every_s: Seconds between two questions.
         patience_s: How long an answer may take.
-        incident: Shared with others who need the database.
+        shared: Shared with others who need the database.
     """
 
     def __init__(
@@ -114,12 +114,12 @@ class Pulse:
         *,
         every_s: float = EVERY_S,
         patience_s: float = PATIENCE_S,
-        incident: Incident | None = None,
+        shared: SharedOutage | None = None,
     ) -> None:
         self._ask = ask
         self._every_s = every_s
         self._patience_s = patience_s
-        self._outage = Outage(_LOG, "the database does not answer", incident)
+        self._outage = Outage(_LOG, "the database does not answer", shared)
         self._answered = False
         self._asked_at: float | None = None
         """Monotonic; None: no question is open."""

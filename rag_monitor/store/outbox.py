@@ -12,7 +12,7 @@ from sqlalchemy import Connection, func, select, update
 
 from rag_monitor.domain.alert import Notification
 from rag_monitor.domain.clock import Clock
-from rag_monitor.store.alert_rows import dump_alert, load_notification
+from rag_monitor.store.alert_rows import dump_notification, load_notification
 from rag_monitor.store.engine import Database
 from rag_monitor.store.tables import outbox
 
@@ -178,7 +178,7 @@ def enqueue(
             "channel": item.channel,
             "dedup_key": item.dedup_key,
             "event": item.event,
-            "body": dump_alert(item.alert),
+            "body": dump_notification(item),
             "created_at": item.created_at,
             "state": _WAITING,
             "not_before": item.created_at,

@@ -29,6 +29,7 @@ from rag_monitor.store.document_tables import (
 from rag_monitor.store.engine import Database
 from rag_monitor.store.erasure import IN_DOUBT, doubt_passages, settle_passages
 from rag_monitor.store.failures import is_disk_full
+from rag_monitor.store.incident_tables import incident_examples, incidents
 from rag_monitor.store.partitions import PARTITIONED
 from rag_monitor.store.tables import (
     alerts,
@@ -86,8 +87,9 @@ class Ballast:
 
 _LOG: Final = logging.getLogger(__name__)
 _OF_TRACE: Final = (
-    document_uses, evaluation_tasks, faults, hits, retrievals, spans, traces, trace_keys,
-)  # fmt: skip
+    *(document_uses, evaluation_tasks, faults, hits, incident_examples, retrievals, spans),
+    *(traces, trace_keys),
+)
 """Kept `traces_days`; the key goes last, so that an interrupted run is continued by the next."""
 _OF_SCORES: Final = (decisions, scores)
 _APP_BATCH: Final = 200
@@ -246,7 +248,7 @@ class _Run:
             self.rows += settle_passages(self._database, project)
 
     def scores_before(self, cutoff: date, moment: datetime) -> None:
-        """Forget scores, rollups, closed alerts and who changed what."""
+        """Forget scores, rollups, closed alerts and incidents, and who changed what."""
         self._drop(list(_OF_SCORES), cutoff)
         for table in _OF_SCORES:
             self._delete(table, table.c.day < cutoff)
@@ -259,6 +261,7 @@ class _Run:
         self._delete(audit, audit.c.at < moment)
         closed = ("resolved", "inactive")
         self._delete(alerts, (alerts.c.started_at < moment) & alerts.c.state.in_(closed))
+        self._delete(incidents, incidents.c.ended_at < moment)
 
     def _drop(self, tables: Sequence[Table], cutoff: date) -> None:
         if self._database.is_postgresql:

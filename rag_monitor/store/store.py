@@ -19,6 +19,8 @@ from rag_monitor.store.clock_repair import ClockRepair
 from rag_monitor.store.documents import Documents
 from rag_monitor.store.earlier_passages import EarlierPassages
 from rag_monitor.store.engine import Database, exposure, require_folder
+from rag_monitor.store.incident_traces import IncidentTraces
+from rag_monitor.store.incidents import Incidents
 from rag_monitor.store.integrity import Integrity, was_left_open
 from rag_monitor.store.inventory import Inventory
 from rag_monitor.store.keys import Keys
@@ -27,7 +29,7 @@ from rag_monitor.store.leases import Leases, database_now
 from rag_monitor.store.lockfile import FileLock
 from rag_monitor.store.names import Names, Naming
 from rag_monitor.store.options import StoreOptions
-from rag_monitor.store.outage import Incident, Outage
+from rag_monitor.store.outage import Outage, SharedOutage
 from rag_monitor.store.outbox import Outbox
 from rag_monitor.store.raw_spans import AssemblyBacklog
 from rag_monitor.store.replies import Replies
@@ -91,6 +93,8 @@ class Store:
         self.rollups: Final = Rollups(database, clock)
         self.rules: Final = Rules(database, clock)
         self.alerts: Final = Alerts(database, clock)
+        self.incidents: Final = Incidents(database)
+        self.incident_traces: Final = IncidentTraces(database)
         self.silences: Final = Silences(database)
         self.outbox: Final = Outbox(database, clock)
         self.feedback: Final = FeedbackAnnotations(database, clock)
@@ -157,9 +161,9 @@ class Store:
         return self._database.name
 
     @property
-    def incident(self) -> Incident:
+    def shared_outage(self) -> SharedOutage:
         """Shared by all who tell of an outage of the database, so that one of them does."""
-        return self._database.incident
+        return self._database.shared_outage
 
     def together(self, work: Callable[[], T]) -> T:
         """Run `work`; what it changes through this store, on its thread, is one transaction.
@@ -246,7 +250,7 @@ class Store:
         self._upkeep.start()
 
     def _repeat(self, every_s: float, work: Callable[[], None]) -> None:
-        outage = Outage(_LOG, "no upkeep of the store", self.incident)
+        outage = Outage(_LOG, "no upkeep of the store", self.shared_outage)
         while not self._closing.wait(every_s):
             try:
                 work()

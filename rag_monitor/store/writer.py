@@ -73,7 +73,7 @@ class Writer:
         self._stopping = False
         self._refusing = False
         self._outage = Outage(
-            _LOG, "no traces are taken in, senders are told to try again", database.incident
+            _LOG, "no traces are taken in, senders are told to try again", database.shared_outage
         )
 
     def start(self) -> None:

@@ -16,6 +16,7 @@ from rag_monitor.aggregation.totals import RollupSource
 from rag_monitor.alerting.dispatcher import Dispatcher
 from rag_monitor.alerting.engine import AlertEngine
 from rag_monitor.alerting.estimates import RuleEstimates
+from rag_monitor.alerting.incidents.teller import IncidentTeller
 from rag_monitor.alerting.notifiers.registry import build_all
 from rag_monitor.alerting.replay import Replay, replay
 from rag_monitor.config import Settings
@@ -28,7 +29,7 @@ from rag_monitor.evaluation.plan import EvaluationPlan
 from rag_monitor.judges.factory import payers
 from rag_monitor.sampling.sampler import Sampler
 from rag_monitor.self_tracing import SelfTracing
-from rag_monitor.store.outage import Incident
+from rag_monitor.store.outage import SharedOutage
 from rag_monitor.store.store import Store
 from rag_monitor.worker.exporting import Roots, ScoreExport
 from rag_monitor.worker.jobs import Jobs
@@ -55,13 +56,13 @@ class Worker:
         leadership: Leadership,
         options: WorkerOptions,
         export: ScoreExport | None = None,
-        incident: Incident | None = None,
+        shared_outage: SharedOutage | None = None,
     ) -> None:
         self._export = export
         self._jobs = jobs
         self._leadership = leadership
         self._options = options
-        self._scheduler = Scheduler(incident)
+        self._scheduler = Scheduler(shared_outage)
 
     async def start(self) -> None:
         """Begin working in the running event loop."""
@@ -219,6 +220,7 @@ def build_runtime(
         settings.alerts,
         silences=store.silences,
         channels=tuple(channels),
+        incidents=IncidentTeller(store.incidents, store.incident_traces, settings.alerts),
         before_save=leadership.require,
     )
     if settings.role not in ("all", "worker"):
@@ -248,6 +250,6 @@ def build_runtime(
         dispatcher=dispatcher,
         leadership=leadership,
         worker=Worker(
-            jobs, leadership, settings.worker, _export(settings, store, clock), store.incident
+            jobs, leadership, settings.worker, _export(settings, store, clock), store.shared_outage
         ),
     )

@@ -21,7 +21,7 @@ from rag_monitor import telemetry
 from rag_monitor.domain.stored import Lease
 from rag_monitor.errors import LeaseLost, StoreDamaged, StoreUnavailable
 from rag_monitor.store.leases import Leases
-from rag_monitor.store.outage import Incident, Outage
+from rag_monitor.store.outage import Outage, SharedOutage
 
 _log = logging.getLogger(__name__)
 
@@ -42,10 +42,10 @@ class Scheduler:
     """Runs jobs on intervals in the running event loop.
 
     Args:
-        incident: Shared with others who tell of an outage of the database.
+        shared_outage: Shared with others who tell of an outage of the database.
     """
 
-    def __init__(self, incident: Incident | None = None) -> None:
+    def __init__(self, shared_outage: SharedOutage | None = None) -> None:
         # Its remarks on coalesced runs are normal here, and each run reports its own failure.
         logging.getLogger("apscheduler").setLevel(logging.CRITICAL)
         self._scheduler = AsyncIOScheduler(
@@ -53,7 +53,7 @@ class Scheduler:
             job_defaults={"coalesce": True, "misfire_grace_time": None, "max_instances": 1},
         )
         self._stopping = False
-        self._outage = Outage(_log, "jobs wait for the database", incident)
+        self._outage = Outage(_log, "jobs wait for the database", shared_outage)
         self._waiting: set[str] = set()
         self._running: set[str] = set()
         self._idle = asyncio.Event()

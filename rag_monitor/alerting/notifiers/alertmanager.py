@@ -7,8 +7,17 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from rag_monitor.alerting.messages import alerts_url, compose, plain, sentence_of
+from rag_monitor.alerting.incidents.wording import sentences
+from rag_monitor.alerting.messages import (
+    alerts_url,
+    app_url,
+    compose,
+    sentence_of,
+    trace_url,
+)
 from rag_monitor.alerting.notifiers.transport import HttpChannel, HttpOptions, encode, post
+from rag_monitor.alerting.plain_text import plain
+from rag_monitor.alerting.runbooks import runbook_of
 from rag_monitor.domain.alert import Notification
 from rag_monitor.errors import ConfigurationError
 
@@ -72,11 +81,27 @@ class AlertmanagerNotifier(HttpChannel[AlertmanagerOptions]):
             "annotations": {
                 "summary": message.title,
                 "description": sentence_of(alert, self._language, self._zone),
-                "traces": " ".join(link.url for item in message.items for link in item.links[:-1]),
+                "traces": " ".join(self._traces(notification)),
+                **self._story(notification),
+                "runbook_url": runbook_of(alert, self._language),
             },
             "startsAt": fired_at.isoformat(),
             "endsAt": ends_at.isoformat(),
         }
         if self._public_url:
             content["generatorURL"] = alerts_url(self._public_url)
+            content["annotations"]["dashboard_url"] = app_url(self._public_url, alert.app)
         return content
+
+    def _traces(self, notification: Notification) -> list[str]:
+        base = self._public_url
+        traces = notification.alert.finding.worst_traces
+        return [trace_url(base, trace_id) for trace_id in traces] if base else []
+
+    def _story(self, notification: Notification) -> dict[str, str]:
+        """Annotations about the incident, and none where there is none."""
+        incident = notification.incident
+        if incident is None:
+            return {}
+        told = " ".join(f"{line}." for line in sentences(incident, self._language, self._zone))
+        return {"incident": incident.id, "story": told}

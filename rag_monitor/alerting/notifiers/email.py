@@ -17,8 +17,9 @@ from email.utils import format_datetime
 from typing import Literal
 from zoneinfo import ZoneInfo
 
-from rag_monitor.alerting.messages import Message, compose, plain
+from rag_monitor.alerting.messages import Message, compose
 from rag_monitor.alerting.notifiers.notifier import DeliveryError
+from rag_monitor.alerting.plain_text import plain
 from rag_monitor.domain.alert import Notification
 from rag_monitor.errors import ConfigurationError
 

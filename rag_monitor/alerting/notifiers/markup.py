@@ -41,7 +41,7 @@ def cut_bytes(text: str, limit: int) -> str:
     return data[: limit - 3].decode("utf-8", "ignore") + "…"
 
 
-def markdown(title: str, blocks: list[list[str]], limit: int) -> str:
+def markdown(title: str, blocks: list[list[str]]) -> str:
     """Title and blocks of lines as the markdown that chat robots read; text must be inert."""
     parts = [f"**{title}**", *("\n\n".join(lines) for lines in blocks if lines)]
-    return cut_bytes("\n\n".join(parts), limit)
+    return "\n\n".join(parts)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from rag_monitor.alerting.messages import compose, plain, sentence_of
+from rag_monitor.alerting.incidents.wording import sentences
+from rag_monitor.alerting.messages import compose, sentence_of
 from rag_monitor.alerting.notifiers.notifier import DeliveryError
 from rag_monitor.alerting.notifiers.transport import (
     HttpChannel,
@@ -16,6 +17,7 @@ from rag_monitor.alerting.notifiers.transport import (
     excerpt,
     post,
 )
+from rag_monitor.alerting.plain_text import plain
 from rag_monitor.domain.alert import Notification, Severity
 
 _URL: Final = "https://events.pagerduty.com/v2/enqueue"
@@ -45,6 +47,7 @@ class PagerDutyNotifier(HttpChannel[PagerDutyOptions]):
 
     def _event(self, notification: Notification) -> dict[str, Any]:
         alert, finding = notification.alert, notification.alert.finding
+        incident = notification.incident
         message = compose([notification], self._language, self._public_url, zone=self._zone)
         summary = f"{message.title}: {sentence_of(alert, self._language, self._zone)}"
         return {
@@ -69,6 +72,10 @@ class PagerDutyNotifier(HttpChannel[PagerDutyOptions]):
                     "judged": finding.judged,
                     "baseline_judged": finding.baseline_judged,
                     "notes": list(finding.notes),
+                    "incident": None if incident is None else incident.id,
+                    "story": []
+                    if incident is None
+                    else sentences(incident, self._language, self._zone),
                 },
             },
             "links": [

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
-from rag_monitor.alerting.messages import Message, plain
-from rag_monitor.alerting.notifiers.markup import inert, markdown
+from rag_monitor.alerting.messages import Message
+from rag_monitor.alerting.notifiers.markup import cut_bytes, inert, markdown
 from rag_monitor.alerting.notifiers.notifier import DeliveryError
 from rag_monitor.alerting.notifiers.transport import SignedOptions, decode
+from rag_monitor.alerting.plain_text import plain
 from rag_monitor.i18n import msgid
 from rag_monitor.outbound.connection import Reply
 
@@ -33,7 +34,34 @@ def titled(message: Message, keyword: str = "") -> str:
 
 
 def as_markdown(message: Message, limit: int, keyword: str = "") -> str:
-    """Title, alerts and links as markdown of at most `limit` bytes."""
+    """Title, alerts and links as markdown of at most `limit` bytes.
+
+    Of what is too long, whole links are left out from the end, and only then text is cut.
+    """
+    while message.items and _bytes(_markdown(message, keyword)) > limit:
+        shorter = _without_last_link(message)
+        if shorter is None:
+            break
+        message = shorter
+    return cut_bytes(_markdown(message, keyword), limit)
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "replace"))
+
+
+def _without_last_link(message: Message) -> Message | None:
+    """None: there is none left."""
+    for place in reversed(range(len(message.items))):
+        item = message.items[place]
+        if item.links:
+            kept = replace(item, links=item.links[:-1])
+            items = (*message.items[:place], kept, *message.items[place + 1 :])
+            return replace(message, items=items)
+    return None
+
+
+def _markdown(message: Message, keyword: str) -> str:
     blocks: list[list[str]] = []
     for item in message.items:
         lines = [] if len(message.items) == 1 else [inert(item.title)]
@@ -41,7 +69,7 @@ def as_markdown(message: Message, limit: int, keyword: str = "") -> str:
         if item.links:
             lines.append(" ".join(f"[{inert(link.label)}]({link.url})" for link in item.links))
         blocks.append(lines)
-    return markdown(titled(message, keyword), blocks, limit)
+    return markdown(titled(message, keyword), blocks)
 
 
 def check_code(

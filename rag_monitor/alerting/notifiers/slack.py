@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from rag_monitor.alerting.messages import Item, compose, plain
+from rag_monitor.alerting.messages import Item, compose
 from rag_monitor.alerting.notifiers.markup import inert
 from rag_monitor.alerting.notifiers.notifier import DeliveryError
 from rag_monitor.alerting.notifiers.transport import (
@@ -16,6 +16,7 @@ from rag_monitor.alerting.notifiers.transport import (
     excerpt,
     post,
 )
+from rag_monitor.alerting.plain_text import plain
 from rag_monitor.domain.alert import Notification
 
 _MAX_HEADER: Final = 150

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Generic, TypeVar
 from zoneinfo import ZoneInfo
 
-from rag_monitor.alerting.messages import plain
 from rag_monitor.alerting.notifiers.notifier import DeliveryError
+from rag_monitor.alerting.plain_text import plain
 from rag_monitor.domain.clock import Clock, SystemClock
 from rag_monitor.errors import ConfigurationError, OutboundRefused
 from rag_monitor.outbound import retry

@@ -10,14 +10,17 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
+from rag_monitor.alerting.incidents.wording import next_url, sentences
 from rag_monitor.alerting.messages import compose, summary_of, trace_url
 from rag_monitor.alerting.notifiers.notifier import DeliveryError
 from rag_monitor.alerting.notifiers.transport import HttpChannel, SignedOptions, encode, post
+from rag_monitor.alerting.runbooks import runbook_of
 from rag_monitor.domain.alert import Notification
+from rag_monitor.domain.incident import Story
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +89,43 @@ class WebhookNotifier(HttpChannel[WebhookOptions]):
                 {"trace_id": trace_id, "url": trace_url(base, trace_id) if base else None}
                 for trace_id in finding.worst_traces
             ],
+            "runbook_url": runbook_of(alert, self._language),
+            "incident": self._incident(notification),
         }
+
+    def _incident(self, notification: Notification) -> dict[str, Any] | None:
+        """What the alert is a part of, in sentences and as data; without texts of traces."""
+        incident, base = notification.incident, self._public_url
+        if incident is None:
+            return None
+        return {
+            "id": incident.id,
+            "began_at": _iso(incident.began_at),
+            "alerts": [part.id for part in incident.alerts],
+            "sentences": sentences(incident, self._language, self._zone),
+            "next_url": next_url(incident, base) if base else None,
+            "story": None if incident.story is None else _story(incident.story, base),
+        }
+
+
+def _story(story: Story, base: str | None) -> dict[str, Any]:
+    return {
+        "since": _iso(story.since),
+        "first": story.first,
+        "judged": story.judged,
+        "judged_before": story.judged_before,
+        "faults": [asdict(growth) for growth in story.growths],
+        "concentrations": [asdict(place) for place in story.concentrations],
+        "examples": [
+            {
+                "trace_id": example.trace_id,
+                "url": trace_url(base, example.trace_id) if base else None,
+                "fault": example.fault,
+                "probability": example.probability,
+            }
+            for example in story.examples
+        ],
+    }
 
 
 def sign(secret: str, moment: int, body: bytes) -> str:

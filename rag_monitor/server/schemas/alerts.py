@@ -45,6 +45,11 @@ class RuleIn(Given):
         default_factory=dict, examples=[{"min_drop": 0.05}]
     )
     notifiers: Annotated[list[Name], Field(max_length=50)] = Field(default_factory=list)
+    runbook_url: Annotated[str, Field(max_length=2000)] = Field(
+        default="",
+        description="What messages link to; empty: the documentation's page on the kind.",
+        examples=["https://wiki.example.com/rag/faithfulness"],
+    )
     enabled: Flag = True
     shipped: Flag = False
 
@@ -64,6 +69,7 @@ class RuleIn(Given):
             min_judged=self.min_judged,
             params=dict(self.params),
             notifiers=tuple(self.notifiers),
+            runbook_url=self.runbook_url,
             enabled=self.enabled,
             shipped=self.shipped,
         )
@@ -88,6 +94,7 @@ class RuleOut(RuleIn):
             min_judged=rule.min_judged,
             params=dict(rule.params),
             notifiers=list(rule.notifiers),
+            runbook_url=rule.runbook_url,
             enabled=rule.enabled,
             shipped=rule.shipped,
         )

@@ -10,10 +10,14 @@ from typing import Final
 from fastapi import APIRouter
 from starlette.responses import HTMLResponse
 
+from rag_monitor.alerting.incidents.next_step import path_of
+from rag_monitor.alerting.incidents.wording import sentences
 from rag_monitor.alerting.params import number
 from rag_monitor.alerting.replay import Replay
+from rag_monitor.alerting.runbooks import runbook_of, runbook_url
 from rag_monitor.charts.durations import latency_interval, milliseconds
 from rag_monitor.domain.alert import Alert, AlertRule, Finding, RuleKind, Silence
+from rag_monitor.domain.incident import Incident
 from rag_monitor.domain.stored import AppSummary, TraceSummary
 from rag_monitor.i18n import msgid
 from rag_monitor.server.ui.view import OPEN_STATES, Viewer, Visitor, figure_text, page, score_text
@@ -22,6 +26,7 @@ from rag_monitor.server.validation import unknown_names
 router = APIRouter(include_in_schema=False)
 
 MAX_HISTORY: Final = 100
+MAX_INCIDENTS: Final = 20
 MAX_WORST: Final = 20
 """So many worst traces of a page are shown with their question; of more, the ids."""
 TRIAL_DAYS: Final = ("0", "1", "7", "30")
@@ -54,6 +59,20 @@ class Open:
     metric: str
     figures: Figures
     worst: Sequence[Worst]
+    incident: str
+    """Id of the incident that it is a part of; empty: it is of none that is shown."""
+    runbook: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """An incident with its story in words."""
+
+    incident: Incident
+    sentences: Sequence[str]
+    next_path: str | None
+    runbook: str
+    """Of the alert that broke first."""
 
 
 @router.get("/alerts")
@@ -73,6 +92,10 @@ def _alerts(me: Visitor) -> HTMLResponse:
     over = [alert for alert in alerts if alert.state not in OPEN_STATES and app in {"", alert.app}]
     alerted = {alert.app for alert in alerts}
     apps = me.services.traces.apps(project)
+    going_on, past = (
+        [_tell(me, one) for one in _incidents(me, app, unfinished=state)] for state in (True, False)
+    )
+    parts = {part.id: one.incident.id for one in going_on for part in one.incident.alerts}
     return page(
         me,
         "alerts.html",
@@ -80,7 +103,9 @@ def _alerts(me: Visitor) -> HTMLResponse:
             "app": app,
             "refused": me.not_applied("app"),
             "hints": unknown_names(me.services, project, app=app or None, further=alerted),
-            "open": _open(me, app, {rule.name: rule for rule in rules}, silences, now),
+            "incidents": going_on,
+            "past": [one for one in past if one.incident.story is not None],
+            "open": _open(me, app, {rule.name: rule for rule in rules}, silences, now, parts),
             "over": sorted(over, key=lambda alert: alert.since, reverse=True)[:MAX_HISTORY],
             "silences": silences,
             "now": now,
@@ -103,6 +128,7 @@ def _open(
     rules: Mapping[str, AlertRule],
     silences: Sequence[Silence],
     now: datetime,
+    incidents: Mapping[str, str],
 ) -> list[Open]:
     alerts = me.open_alerts(app)
     summaries = _look_up(me, alerts)
@@ -117,9 +143,27 @@ def _open(
                 metric=metric,
                 figures=figures_of(me, alert.finding, rule),
                 worst=[_worst(id, summaries.get(id), metric) for id in alert.finding.worst_traces],
+                incident=incidents.get(alert.id, ""),
+                runbook=runbook_of(alert, me.language),
             )
         )
     return opened
+
+
+def _incidents(me: Visitor, app: str, *, unfinished: bool) -> Sequence[Incident]:
+    return me.services.incidents.newest(
+        me.principal.project, app=app or None, unfinished=unfinished, limit=MAX_INCIDENTS
+    )
+
+
+def _tell(me: Visitor, incident: Incident) -> Told:
+    first = incident.first
+    return Told(
+        incident=incident,
+        sentences=sentences(incident, me.language, me.zone),
+        next_path=path_of(incident),
+        runbook=runbook_url(first.kind, first.runbook_url, me.language),
+    )
 
 
 def _look_up(me: Visitor, alerts: Sequence[Alert]) -> dict[str, TraceSummary]:

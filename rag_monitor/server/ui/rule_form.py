@@ -29,6 +29,7 @@ RULE_FIELDS: Final = (
     "severity",
     "params",
     "notifiers",
+    "runbook_url",
     "enabled",
     "shipped",
 )
@@ -90,6 +91,7 @@ def rule_form(rule: AlertRule | None) -> dict[str, str]:
         "severity": shown.severity.value,
         "params": "\n".join(f"{key} = {value}" for key, value in shown.params.items()),
         "notifiers": ", ".join(shown.notifiers),
+        "runbook_url": shown.runbook_url,
         "enabled": "on" if shown.enabled else "",
         "shipped": "true" if shown.shipped else "",
     }
@@ -110,6 +112,7 @@ def fields_of(get: Callable[[str], str]) -> dict[str, Any]:
         "enabled": get("enabled") == "on",
         "params": _params(get("params")),
         "shipped": get("shipped") == "true",
+        "runbook_url": get("runbook_url"),
     }
     for name in ("window_s", "hold_for_s", "keep_firing_s", "repeat_s", "min_judged"):
         if get(name):
@@ -172,6 +175,7 @@ LABELS: Final = {
     "severity": msgid("Severity"),
     "params": msgid("Parameters"),
     "notifiers": msgid("Channels"),
+    "runbook_url": msgid("Runbook"),
 }
 """What the form calls the fields of a rule."""
 

@@ -23,11 +23,12 @@ from rag_monitor.domain.fault import FAULT_METRICS, STAGES
 from rag_monitor.domain.stored import KeyScope
 from rag_monitor.domain.window import Window
 from rag_monitor.i18n import ENGLISH, Message, languages, msgid, name_of, tag_of, translate
+from rag_monitor.metrics import fault_words
 from rag_monitor.metrics.names import with_display_names
 from rag_monitor.server.auth import COOKIE, Gate, Principal, Session, gate_of, services_of
 from rag_monitor.server.problems import Problem, ProblemError, preferred_language
 from rag_monitor.server.services import Services
-from rag_monitor.server.ui import catalog, fault_words
+from rag_monitor.server.ui import catalog
 from rag_monitor.server.ui.period import Period, period_of
 from rag_monitor.server.ui.question_title import IN_A_HEADING, IN_A_LIST, cut_in, title_of
 from rag_monitor.server.undecided_rules import UndecidedReport

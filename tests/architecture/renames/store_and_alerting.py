@@ -92,6 +92,7 @@ RENAMED: Final[dict[str, dict[str, str]]] = {
         "trace_counts.py": "rollup_changes.py",
         "Rollups.dirty": "Rollups.changed",
         "Rollups.mark": "Rollups.mark_changed",
+        "Incident": "SharedOutage",
         "evidence.py": "raw_spans.py",
         "feedback.py": "annotations.py",
         "reported.py": "annotations.py",

@@ -239,3 +239,24 @@ def test_head_answers_like_get_without_a_body(url: str) -> None:
     answer = httpx.head(f"{url}/healthz")
 
     assert (answer.status_code, answer.content) == (200, b"")
+
+
+def test_incidents_come_with_their_story(url: str) -> None:
+    pd = pytest.importorskip("pandas")
+    with Client(url) as monitor:
+        (going_on,) = monitor.incidents(state="open")
+        frame = monitor.incidents(as_frame="pandas")
+        one = monitor.incident(going_on["id"])
+        with pytest.raises(ClientError) as caught:
+            monitor.incident("in-9")
+
+    assert one == going_on
+    assert one["story"]["faults"][0]["fault"] == "invented"
+    assert isinstance(frame, pd.DataFrame)
+    assert list(frame["app"]) == ["loan-assistant", "support-bot"]
+    assert caught.value.status == 404
+
+
+def test_incidents_are_told_in_the_language_of_the_client(url: str) -> None:
+    with Client(url, language="zh") as monitor:
+        assert any("下一步" in sentence for sentence in monitor.incident("in-1")["sentences"])

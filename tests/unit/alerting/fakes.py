@@ -21,6 +21,7 @@ from rag_monitor.domain.alert import (
     Silence,
 )
 from rag_monitor.domain.hit import HitKind
+from rag_monitor.domain.incident import Incident
 from rag_monitor.domain.ports import BudgetState
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.trace import TraceStatus
@@ -180,7 +181,11 @@ class FakeAlerts:
 
     alerts: dict[str, Alert] = field(default_factory=dict)
     queued: dict[tuple[str, str, str], Notification] = field(default_factory=dict)
+    incidents: dict[str, Incident] = field(default_factory=dict)
     saves: int = 0
+
+    def unfinished(self) -> Sequence[Incident]:
+        return [one for one in self.incidents.values() if one.ended_at is None]
 
     def load(self, project: str | None = None, state: AlertState | None = None) -> Sequence[Alert]:
         return [a for a in self.alerts.values() if state is None or a.state is state]
@@ -190,9 +195,11 @@ class FakeAlerts:
         changed: Sequence[Alert],
         notifications: Sequence[Notification] = (),
         *,
+        incidents: Sequence[Incident] = (),
         lease: object = None,
     ) -> None:
         self.saves += 1
+        self.incidents.update({incident.id: incident for incident in incidents})
         self.alerts.update({alert.id: alert for alert in changed})
         for item in notifications:
             self.queued.setdefault((item.project, item.channel, item.dedup_key), item)

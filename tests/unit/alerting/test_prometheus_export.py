@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -9,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from rag_monitor.alerting.prometheus_export import export_rules
 from rag_monitor.alerting.rules import check_rule, default_rules
+from rag_monitor.alerting.runbooks import runbook_url
 from rag_monitor.domain.alert import AlertRule, RuleKind
 
 DEPLOY = Path(__file__).resolve().parents[3] / "deploy"
@@ -197,7 +200,9 @@ tests:
         alertname: RagMonitorFaithfulnessDrop
         exp_alerts:
           - exp_labels: {{app: a, metric: faithfulness, judge: combined, severity: page, rule: faithfulness drop}}
-            exp_annotations: {{summary: "faithfulness drop: faithfulness of a changed by -0.23 against 1h before."}}
+            exp_annotations:
+              summary: "faithfulness drop: faithfulness of a changed by -0.23 against 1h before."
+              runbook_url: "https://github.com/rag-monitor/rag-monitor/blob/main/docs/runbooks.md#drop"
 """  # noqa: E501
 
 
@@ -211,3 +216,61 @@ def test_a_drop_fires_in_prometheus_where_it_is_beyond_chance_and_only_there(
     scene.write_text(_SCENE.format(rules=rules), encoding="utf-8")
 
     assert "SUCCESS" in _promtool("test", "rules", scene)
+
+
+def test_alerts_say_what_to_do_and_where_to_look(tmp_path: Path) -> None:
+    own = AlertRule(
+        name="mine", kind=RuleKind.NO_DATA, runbook_url="https://wiki.example.com/{{a}}"
+    )
+    shipped = AlertRule(name="silent", kind=RuleKind.NO_DATA)
+    base = "https://monitor.example.com/"
+
+    text = export_rules([own, shipped], public_url=base)
+
+    rules = [r for group in yaml.safe_load(text)["groups"] for r in group["rules"] if "alert" in r]
+    links = {rule["alert"]: rule["annotations"] for rule in rules}
+    assert links["RagMonitorMine"]["runbook_url"] == 'https://wiki.example.com/{{ "{{" }}a}}'
+    assert links["RagMonitorSilent"]["runbook_url"].endswith("/docs/runbooks.md#no_data")
+    assert links["RagMonitorSilent"]["dashboard_url"].startswith(f"{base}?app={{{{")
+    assert links["RagMonitorStoreDown"]["runbook_url"].endswith("#the-monitor-itself")
+    assert links["RagMonitorStoreDown"]["dashboard_url"] == base
+    assert "dashboard_url" not in export_rules([own, shipped])
+    file = tmp_path / "rules.yml"
+    file.write_text(text, encoding="utf-8")
+    assert "SUCCESS" in _promtool("check", "rules", file)
+
+
+def test_the_dashboard_of_an_alert_is_that_of_its_app(tmp_path: Path) -> None:
+    rule = AlertRule(name="silent", kind=RuleKind.BUDGET)
+    text = export_rules([rule], public_url="https://m.example.com")
+    (tmp_path / "rules.yml").write_text(text, encoding="utf-8")
+    series = [
+        {
+            "series": f'rag_monitor_alerts{{app="{app}",rule="silent",state="firing"}}',
+            "values": "1x5",
+        }
+        for app in ("faq", "team/a b", "default/a/b")
+    ]
+    names = {"faq": "faq", "team/a b": "a+b", "default/a/b": "a%2Fb"}
+    expected = [
+        {
+            "exp_labels": {"app": app, "rule": "silent", "state": "firing", "severity": "page"},
+            "exp_annotations": {
+                "summary": f"silent: fires for {app}; rag-monitor's Alerts page has the numbers.",
+                "runbook_url": runbook_url("budget"),
+                "dashboard_url": f"https://m.example.com/?app={name}",
+            },
+        }
+        for app, name in names.items()
+    ]
+    test = {
+        "interval": "1m",
+        "input_series": series,
+        "alert_rule_test": [
+            {"eval_time": "3m", "alertname": "RagMonitorSilent", "exp_alerts": expected}
+        ],
+    }
+    scene = {"rule_files": ["rules.yml"], "evaluation_interval": "1m", "tests": [test]}
+    (tmp_path / "test.yml").write_text(json.dumps(scene), encoding="utf-8")
+
+    assert "SUCCESS" in _promtool("test", "rules", tmp_path / "test.yml")

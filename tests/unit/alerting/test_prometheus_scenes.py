@@ -14,10 +14,15 @@ import pytest
 from rag_monitor.aggregation.prometheus_labels import app_label
 from rag_monitor.alerting.prometheus_export import EVERY_PROJECT, export_rules
 from rag_monitor.alerting.rules import default_rules
+from rag_monitor.alerting.runbooks import MONITOR, runbook_url
 from rag_monitor.domain.alert import AlertRule, RuleKind
 
 PLAYED = 180
 """Minutes of a scene."""
+
+
+def annotated(summary: str, section: str) -> dict[str, str]:
+    return {"summary": summary, "runbook_url": runbook_url(section)}
 
 
 def play(
@@ -65,7 +70,7 @@ def play(
 
 def test_somebody_is_told_when_no_worker_leads_though_the_rest_is_up(tmp_path: Path) -> None:
     summary = "No worker leads: alert rules are not looked at and messages are not sent."
-    alert = {"exp_labels": {"severity": "page"}, "exp_annotations": {"summary": summary}}
+    alert = {"exp_labels": {"severity": "page"}, "exp_annotations": annotated(summary, MONITOR)}
     play(
         tmp_path,
         {
@@ -80,7 +85,7 @@ def test_somebody_is_told_when_no_worker_leads_though_the_rest_is_up(tmp_path: P
 def test_a_message_for_a_channel_that_was_removed_is_missed(tmp_path: Path) -> None:
     """The counter of that channel appears with the loss, so that its increase is none."""
     summary = "Messages were given up; rag-monitor doctor names their channel and the reason."
-    alert = {"exp_labels": {"severity": "ticket"}, "exp_annotations": {"summary": summary}}
+    alert = {"exp_labels": {"severity": "ticket"}, "exp_annotations": annotated(summary, MONITOR)}
     series = {
         'rag_monitor_queue_depth{queue="undelivered"}': "0x70 1x110",
         'rag_monitor_notifications_total{channel="removed",outcome="dead"}': "_x70 1x110",
@@ -93,7 +98,7 @@ def test_a_message_for_a_channel_that_was_removed_is_missed(tmp_path: Path) -> N
 def test_a_judge_that_does_not_answer_is_told_before_its_scores_fail(tmp_path: Path) -> None:
     summary = "Judge dear does not answer: the traces that were drawn for it wait."
     labels = {"severity": "ticket", "judge": "dear"}
-    alert = {"exp_labels": labels, "exp_annotations": {"summary": summary}}
+    alert = {"exp_labels": labels, "exp_annotations": annotated(summary, MONITOR)}
     series = {
         'rag_monitor_judge_away{judge="dear",instance="worker-1"}': f"0x20 1x40 0x{PLAYED}",
         'rag_monitor_judge_away{judge="dear",instance="worker-2"}': f"0x{PLAYED}",
@@ -109,7 +114,7 @@ def test_acknowledged_traces_that_nobody_sees_are_missed(tmp_path: Path) -> None
         "Acknowledged traces wait to be assembled, the oldest for 900 s: no page and no rule sees "
         "them. Do workers run?"
     )
-    alert = {"exp_labels": {"severity": "page"}, "exp_annotations": {"summary": summary}}
+    alert = {"exp_labels": {"severity": "page"}, "exp_annotations": annotated(summary, MONITOR)}
     name, waits = "RagMonitorAssemblyBehind", "rag_monitor_queue_oldest_seconds"
     series = {
         f'{waits}{{queue="assembly",instance="ingest-1"}}': f"0x20 60+60x20 0x{PLAYED}",
@@ -124,7 +129,7 @@ def test_traces_that_were_given_up_are_missed(tmp_path: Path) -> None:
     summary = (
         "3 traces were given up and have no scores; rag-monitor doctor names them and the reason."
     )
-    alert = {"exp_labels": {"severity": "ticket"}, "exp_annotations": {"summary": summary}}
+    alert = {"exp_labels": {"severity": "ticket"}, "exp_annotations": annotated(summary, MONITOR)}
     name = "RagMonitorTracesParked"
     series = {
         'rag_monitor_queue_depth{queue="parked",instance="worker-1"}': f"0x20 3x40 0x{PLAYED}",
@@ -162,7 +167,7 @@ def test_what_the_monitor_found_is_passed_on_without_a_number_that_is_none(tmp_p
         "exp_labels": {
             "app": "a", "rule": "hit rate drop", "severity": "ticket", "state": "firing",
         },
-        "exp_annotations": {"summary": summary},
+        "exp_annotations": annotated(summary, "hit_rate"),
     }  # fmt: skip
 
     play(tmp_path, firing, [(5, "RagMonitorHitRateDrop", [alert])])
@@ -190,7 +195,7 @@ def test_a_threshold_names_the_end_of_the_interval_it_went_by(
     summary = f"promise: faithfulness of a has the {said}."
     alert = {
         "exp_labels": {**labels, "severity": "page", "rule": "promise"},
-        "exp_annotations": {"summary": summary},
+        "exp_annotations": annotated(summary, "threshold"),
     }
 
     play(tmp_path, series, [(10, "RagMonitorPromise", [alert])], [rule])
@@ -217,7 +222,7 @@ def test_a_release_that_breaks_an_app_is_a_drop_in_prometheus_too(tmp_path: Path
             "app": "a", "judge": "combined", "metric": "faithfulness", "severity": "page",
             "rule": "faithfulness drop",
         },
-        "exp_annotations": {"summary": told},
+        "exp_annotations": annotated(told, "drop"),
     }  # fmt: skip
 
     play(tmp_path, series, [(80, "RagMonitorFaithfulnessDrop", [alert])])
@@ -228,7 +233,8 @@ def _silent(label: str) -> dict[str, Any]:
     return {
         "exp_labels": {"app": label, "rule": "silent", "severity": "page", "state": "firing"},
         "exp_annotations": {
-            "summary": f"silent: fires for {label}; rag-monitor's Alerts page has the numbers."
+            "runbook_url": runbook_url("no_data"),
+            "summary": f"silent: fires for {label}; rag-monitor's Alerts page has the numbers.",
         },
     }
 
@@ -279,6 +285,7 @@ def test_what_prometheus_computes_itself_keeps_to_the_project(tmp_path: Path, ap
             "severity": "page", "rule": "low",
         },
         "exp_annotations": {
+            "runbook_url": runbook_url("threshold"),
             "summary": "low: faithfulness of loans/faq has the upper end of its interval at 0.668, "
             "below 0.8."
         },
@@ -294,7 +301,7 @@ def test_a_leader_that_no_longer_looks_at_the_rules_is_noticed(tmp_path: Path) -
         'rag_monitor_rules_checked_timestamp_seconds{instance="api"}': f"0x{PLAYED}",
     }
     summary = "A worker leads, but has not looked at the alert rules for five minutes."
-    alert = {"exp_labels": {"severity": "page"}, "exp_annotations": {"summary": summary}}
+    alert = {"exp_labels": {"severity": "page"}, "exp_annotations": annotated(summary, MONITOR)}
 
     play(
         tmp_path,
@@ -334,7 +341,8 @@ FALLEN = {
         "job": "rag-monitor",
     },
     "exp_annotations": {
-        "summary": "faithfulness drop: faithfulness of a changed by -0.45 against 1h before."
+        "runbook_url": runbook_url("drop"),
+        "summary": "faithfulness drop: faithfulness of a changed by -0.45 against 1h before.",
     },
 }
 
@@ -371,7 +379,8 @@ def test_a_firing_rule_of_the_monitor_fires_once_whichever_pod_says_so(tmp_path:
             "job": "rag-monitor",
         },
         "exp_annotations": {
-            "summary": "hit rate drop: fires for a; rag-monitor's Alerts page has the numbers."
+            "runbook_url": runbook_url("hit_rate"),
+            "summary": "hit rate drop: fires for a; rag-monitor's Alerts page has the numbers.",
         },
     }
     play(

@@ -160,3 +160,17 @@ def test_a_rule_for_a_channel_that_is_not_there_is_refused(
     with pytest.raises(RuleError, match="no channel 'slak'") as told:
         check_rule(rule, channels)
     assert hint in str(told.value)
+
+
+@pytest.mark.parametrize("url", ["", "https://wiki.example.com/a?b=c#d", "http://wiki/%E5%BF%A0"])
+def test_a_runbook_is_a_web_address(url: str) -> None:
+    check_rule(AlertRule(name="r", kind=RuleKind.NO_DATA, runbook_url=url))
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["javascript:alert(1)", "wiki/page", "https://a b", "https://a)b", "https://a<b", "https://"],
+)
+def test_what_a_channel_could_not_link_to_is_no_runbook(url: str) -> None:
+    with pytest.raises(RuleError, match="runbook_url: must be an http"):
+        check_rule(AlertRule(name="r", kind=RuleKind.NO_DATA, runbook_url=url))

@@ -20,6 +20,7 @@ from rag_monitor.domain.alert import (
 )
 from rag_monitor.domain.fault import Stage
 from rag_monitor.domain.feedback import Feedback
+from rag_monitor.domain.incident import Incident
 from rag_monitor.domain.stored import (
     AppSummary,
     AppTraffic,
@@ -47,7 +48,7 @@ from rag_monitor.testing import EPOCH, ManualClock
 from tests.unit.server.fake_documents import FakeDocuments, FakeInventory
 from tests.unit.server.fake_estimates import FakeEstimates
 from tests.unit.server.fake_keys import FakeAudit, FakeKeys
-from tests.unit.server.story import JUDGE, story, story_alerts
+from tests.unit.server.story import JUDGE, story, story_alerts, story_incidents
 
 HTTP = {field.name for field in fields(HttpOptions)}
 
@@ -335,6 +336,36 @@ class FakeAlerts:
         self.alerts[id] = replace(alert, acknowledged_by=by, acknowledged_at=EPOCH)
 
 
+class FakeIncidents:
+    """Those of the project `default`."""
+
+    def __init__(self, incidents: Sequence[Incident]) -> None:
+        self.incidents = list(incidents)
+
+    def newest(
+        self,
+        project: str,
+        *,
+        app: str | None = None,
+        unfinished: bool | None = None,
+        limit: int = 100,
+    ) -> list[Incident]:
+        found = [
+            one
+            for one in self.incidents
+            if one.project == project
+            and app in {None, one.app}
+            and unfinished in {None, one.ended_at is None}
+        ]
+        return sorted(found, key=lambda one: one.began_at, reverse=True)[:limit]
+
+    def get(self, project: str, id: str) -> Incident:
+        for incident in self.newest(project):
+            if incident.id == id:
+                return incident
+        raise NotFound("there is no such incident")
+
+
 class FakeSilences:
     def __init__(self) -> None:
         self.silences: dict[str, Silence] = {}
@@ -437,6 +468,7 @@ def make_services(
         rules=rules,
         alerts=FakeAlerts([] if empty else story_alerts(clock.now(), worst)),
         silences=FakeSilences(),
+        incidents=FakeIncidents([] if empty else story_incidents(clock.now(), worst)),
         keys=FakeKeys(clock),
         audit=FakeAudit(),
         estimates=FakeEstimates(clock),

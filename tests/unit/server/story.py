@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from rag_monitor.domain.alert import Alert, AlertState, Finding, Severity
 from rag_monitor.domain.decision import SamplingDecision, SamplingReason
+from rag_monitor.domain.fault import EvidenceKind, Fault, FaultEvidence
 from rag_monitor.domain.feedback import Feedback
 from rag_monitor.domain.hit import Hit, HitKind
+from rag_monitor.domain.incident import (
+    Concentration,
+    Example,
+    FaultGrowth,
+    Incident,
+    IncidentAlert,
+    NextStep,
+    Story,
+)
 from rag_monitor.domain.judgement import Aspect, JudgeIdentity, JudgeUsage, Verdict
 from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.stored import StoredTrace
@@ -210,3 +221,72 @@ def story_alerts(now: datetime, worst: tuple[str, ...]) -> list[Alert]:
             ),
         ),
     ]
+
+
+def story_incidents(now: datetime, worst: tuple[str, ...]) -> list[Incident]:
+    """What the alert that fires is a part of, and one that is over and was not told."""
+    part = IncidentAlert(
+        id="al-1",
+        rule="faithfulness drop",
+        kind="drop",
+        started_at=now - timedelta(minutes=44),
+        fired_at=now - timedelta(minutes=42),
+        broke_at=now - timedelta(minutes=60),
+    )
+    statement = FaultEvidence(
+        kind=EvidenceKind.STATEMENT, text="It is <b>36</b> months.", value=0.1
+    )
+    told = Story(
+        told_at=now - timedelta(minutes=2),
+        since=now - timedelta(minutes=60),
+        first="al-1",
+        judged=214,
+        judged_before=2090,
+        growths=(
+            FaultGrowth(
+                fault=Fault.INVENTED, share=0.31, share_before=0.04, lower=0.19, upper=0.36
+            ),
+        ),
+        concentrations=(
+            Concentration(
+                dimension="release",
+                value="v43<script>",
+                excess=0.52,
+                lower=0.31,
+                upper=0.68,
+                of_bad=0.94,
+                of_traffic=0.5,
+            ),
+        ),
+        compared=9,
+        examples=tuple(
+            Example(
+                trace_id=trace_id,
+                fault=Fault.INVENTED,
+                probability=0.9,
+                question="How <i>long</i>?",
+                evidence=(statement,),
+            )
+            for trace_id in worst[:1]
+        ),
+        step=NextStep(
+            key="generation.release", dimension="release", value="v43<script>", against="v42"
+        ),
+    )
+    going_on = Incident(
+        id="in-1",
+        project="default",
+        app="loan-assistant",
+        began_at=now - timedelta(minutes=60),
+        alerts=(part,),
+        story=told,
+    )
+    over = Incident(
+        id="in-2",
+        project="default",
+        app="support-bot",
+        began_at=now - timedelta(hours=7),
+        ended_at=now - timedelta(hours=5),
+        alerts=(replace(part, id="al-2", broke_at=None),),
+    )
+    return [going_on, over]

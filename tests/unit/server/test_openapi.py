@@ -35,6 +35,8 @@ OPERATIONS = {
     ("put", "/api/v1/rules"),
     ("post", "/api/v1/rules/check"),
     ("get", "/api/v1/alerts"),
+    ("get", "/api/v1/incidents"),
+    ("get", "/api/v1/incidents/{incident_id}"),
     ("post", "/api/v1/alerts/{alert_id}/acknowledge"),
     ("get", "/api/v1/silences"),
     ("post", "/api/v1/silences"),

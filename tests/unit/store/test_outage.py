@@ -8,7 +8,7 @@ import pytest
 
 from rag_monitor.errors import StoreDamaged, StoreUnavailable
 from rag_monitor.store import outage as outage_module
-from rag_monitor.store.outage import Incident, Outage
+from rag_monitor.store.outage import Outage, SharedOutage
 
 LOG = logging.getLogger("rag_monitor.test")
 
@@ -43,8 +43,8 @@ def test_an_outage_is_told_when_it_begins_now_and_then_and_when_it_is_over(
 def test_those_who_fail_for_one_cause_tell_of_it_once_and_of_its_end_when_all_went_through(
     said: pytest.LogCaptureFixture,
 ) -> None:
-    incident = Incident()
-    jobs, taking = Outage(LOG, "jobs wait", incident), Outage(LOG, "nothing taken in", incident)
+    shared = SharedOutage()
+    jobs, taking = Outage(LOG, "jobs wait", shared), Outage(LOG, "nothing taken in", shared)
     for _ in range(3):
         jobs.hit(StoreUnavailable("locked"))
         taking.hit(StoreUnavailable("locked"))
@@ -60,8 +60,8 @@ def test_one_who_never_tries_again_hides_no_later_outage(
 ) -> None:
     clock = [1000.0]
     monkeypatch.setattr(outage_module.time, "monotonic", lambda: clock[0])
-    incident = Incident()
-    jobs, taking = Outage(LOG, "jobs wait", incident), Outage(LOG, "nothing taken in", incident)
+    shared = SharedOutage()
+    jobs, taking = Outage(LOG, "jobs wait", shared), Outage(LOG, "nothing taken in", shared)
     taking.hit(StoreUnavailable("full"))  # and nobody sends anything from now on
     clock[0] += 301
     jobs.passed()
@@ -80,8 +80,8 @@ def test_one_who_never_tries_again_hides_no_later_outage(
 def test_who_fails_for_ever_for_a_cause_of_its_own_hides_no_outage(
     said: pytest.LogCaptureFixture,
 ) -> None:
-    incident = Incident()
-    jobs, taking = Outage(LOG, "jobs wait", incident), Outage(LOG, "nothing taken in", incident)
+    shared = SharedOutage()
+    jobs, taking = Outage(LOG, "jobs wait", shared), Outage(LOG, "nothing taken in", shared)
     for _ in range(3):
         jobs.hit(StoreDamaged("a page"))
         taking.hit(StoreUnavailable("away"))

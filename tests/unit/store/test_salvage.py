@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from rag_monitor.store.lockfile import FileLock
 from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.salvage import salvage
 from rag_monitor.store.store import Store
+from rag_monitor.store.tables import metadata
 from rag_monitor.testing import EPOCH, ManualClock, make_trace
 from tests.contract.evidence import ingest
 from tests.unit.store.damage import damage, damage_root, filled, ids
@@ -146,3 +149,11 @@ def test_the_command_counts_by_table_and_tells_losses_by_its_status(
     assert told["findings"] == []
     chinese = run(app, ["recover", str(source), str(tmp_path / "c.db"), "--language", "zh"])
     assert "复制了" in chinese.stdout
+
+
+def test_every_table_is_known_to_whoever_salvages_alone() -> None:
+    code = "import rag_monitor.store.salvage as s; print(*sorted(s.metadata.tables))"
+
+    alone = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert set(alone.stdout.split()) == set(metadata.tables)

@@ -1,4 +1,4 @@
-"""What faults, stages and evidence are called on pages."""
+"""What faults, stages and evidence are called on pages and in messages."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""Alerts of one application that began together, told as one story."""
