@@ -22,6 +22,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from benchmarks.topics.intents import LANGUAGES, read
 from rag_monitor.topics.model import TopicModel
+from rag_monitor.topics.options import DISCOVER_AT, MAX_WAITING
 from rag_monitor.topics.terms import Terms, terms_of
 
 DAYS: Final = 14
@@ -30,8 +31,6 @@ BATCH: Final = 100
 BEGINS: Final = 7
 """Day from which on the new intent is asked, from 0."""
 SHARE: Final = 0.02
-DISCOVER_AT: Final = 200
-"""Waiting questions from which on the worker looks for new topics."""
 _COURTESIES: Final = {
     "en": ("hi, ", "Hello! ", "please: ", "quick question: ", "urgent - "),
     "zh": ("你好，", "请问", "麻烦问一下，", "急！", "在吗，"),
@@ -87,7 +86,7 @@ def simulate(language: str, seed: int) -> dict[str, Any]:
                     left.append(item)
                 else:
                     topic_intents[match.topic][item[1]] += 1
-            waiting = left[-2_000:]
+            waiting = left[-MAX_WAITING:]
             for topic in set(model.profiles) - before:
                 created[topic] = day
                 if not announced and _mostly(topic_intents[topic], "planted"):

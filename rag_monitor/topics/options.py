@@ -26,3 +26,5 @@ MAX_FREQUENCIES: Final = 20_000
 MEMORY: Final = 2_000
 """Questions of a topic, and MAX_TOPICS times as many of all, that count in full. Beyond it all
 counts are halved, so that a topic follows how people ask."""
+DISCOVER_AT: Final = 200
+"""Questions without a topic after which they are searched for new ones."""
