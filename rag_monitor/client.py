@@ -22,6 +22,7 @@ from types import TracebackType
 from typing import Any, Final, Literal, Self
 from urllib.parse import quote, urlencode, urlsplit
 
+from rag_monitor.client_rows import score_row, topic_row, trace_row
 from rag_monitor.errors import RagMonitorError
 from rag_monitor.i18n import Message
 from rag_monitor.outbound.connection import Connection, Deadline, NoAnswer, Reply
@@ -32,7 +33,7 @@ FrameKind = Literal["pandas", "polars"]
 Transport = Callable[[str, str, bytes | None, Mapping[str, str], float], Reply]
 """Method, path, body, headers and seconds to an answer; raises NoAnswer."""
 PAGE: Final = 500
-_LISTS: Final = frozenset({"items", "apps", "points"})
+_LISTS: Final = frozenset({"items", "apps", "points", "topics"})
 _ELSEWHERE: Final = frozenset({301, 302, 303, 307, 308})
 
 logger = logging.getLogger(__name__)
@@ -151,7 +152,7 @@ class Client:
             "in": q_in,
         }
         rows = list(self._pages(where, limit))
-        return rows if as_frame is None else _frame([_flat(row) for row in rows], as_frame)
+        return rows if as_frame is None else _frame([trace_row(row) for row in rows], as_frame)
 
     def scores(self, *, as_frame: FrameKind | None = None, **where: Any) -> Any:
         """Every score of the traces that `traces` would give for the same arguments.
@@ -171,7 +172,7 @@ class Client:
                 if error.status != HTTPStatus.NOT_FOUND:
                     raise
                 continue
-            rows += [_score_row(full, score) for score in full["scores"]]
+            rows += [score_row(full, score) for score in full["scores"]]
         return rows if as_frame is None else _frame(rows, as_frame)
 
     def _pages(self, where: Mapping[str, Any], limit: int | None) -> Iterator[dict[str, Any]]:
@@ -253,6 +254,23 @@ class Client:
         }
         series = self._get("/api/v1/series", where, "points")
         return series if as_frame is None else _frame(series["points"], as_frame)
+
+    def topics(
+        self,
+        app: str,
+        *,
+        window: str | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        as_frame: FrameKind | None = None,
+    ) -> Any:
+        """What the questions of an app are about, topics of most impact first.
+
+        Over whole UTC days, the last seven by default. A frame has one row per topic.
+        """
+        where = {"app": app, "window": window, "from": since, "to": until}
+        topics = self._get("/api/v1/topics", where, "topics")["topics"]
+        return topics if as_frame is None else _frame([topic_row(t) for t in topics], as_frame)
 
     def feedback(
         self,
@@ -464,27 +482,6 @@ def _text(value: object) -> str:
             )
         return value.isoformat()
     return str(value)
-
-
-def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
-    flat = {key: value for key, value in row.items() if key != "scores"}
-    flat["started_at"] = datetime.fromisoformat(row["started_at"])
-    flat.update({f"score.{metric}": value for metric, value in row["scores"].items()})
-    return flat
-
-
-def _score_row(trace: Mapping[str, Any], score: Mapping[str, Any]) -> dict[str, Any]:
-    """One score with the trace it is about; times become datetimes."""
-    made = score["created_at"]
-    return {
-        "trace_id": trace["trace_id"],
-        "app": trace["app"],
-        "release": trace["release"],
-        "started_at": datetime.fromisoformat(trace["started_at"]),
-        **{key: score[key] for key in ("metric", "judge", "value", "status", "reason", "flagged")},
-        "detail": score.get("detail"),
-        "created_at": None if made is None else datetime.fromisoformat(made),
-    }
 
 
 def _frame(rows: list[dict[str, Any]], kind: FrameKind) -> Any:

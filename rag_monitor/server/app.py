@@ -31,6 +31,7 @@ from rag_monitor.server.routes import (
     operations,
     otlp,
     quality,
+    topics,
     traces,
 )
 from rag_monitor.server.services import Services
@@ -44,6 +45,7 @@ from rag_monitor.server.ui import (
     overview,
     pages,
     single_sign_on,
+    topic_page,
     trace_list,
 )
 from rag_monitor.server.ui.view import problem_page
@@ -62,7 +64,7 @@ _PROBLEMS: Final = {
 
 
 _PARTS: Final = (
-    *(otlp, traces, feedback, quality, alerts, admin, operations),
+    *(otlp, traces, feedback, quality, topics, alerts, admin, operations),
     *(
         assets,
         overview,
@@ -71,6 +73,7 @@ _PARTS: Final = (
         alert_pages,
         judge_page,
         compare,
+        topic_page,
         actions,
         single_sign_on,
     ),

@@ -145,6 +145,7 @@ def wire_services(
             store.writer, settings.ingest_options, clock, reported=store.reported, own=own
         ),
         traces=store.traces,
+        topics=store.topics,
         feedback=store.feedback,
         label_queue=store.label_queue,
         rules=store.rules,

@@ -24,14 +24,10 @@ from rag_monitor.worker import topic_finding
 from rag_monitor.worker.topic_finding import TopicFinder
 from tests.contract.evidence import claim, ingest
 
-REFUNDS = [
-    f"How long does a refund {what} take?"
-    for what in ["to", "by", "for", "card", "of", "at", "on", "now"]
-]
-INVOICES = [
-    f"去哪里下载{what}发票"
-    for what in ["上月", "去年", "电子", "纸质", "增值税", "公司", "个人", "普通"]
-]
+WORDS = ("to", "by", "for", "card", "of", "at", "on", "now")
+REFUNDS = [f"How long does a refund {word} take?" for word in WORDS]
+KINDS = ("上月", "去年", "电子", "纸质", "增值税", "公司", "个人", "普通")
+INVOICES = [f"去哪里下载{kind}发票" for kind in KINDS]
 DAY = EPOCH.date()
 WHOLE = Window(start=EPOCH - timedelta(days=1), end=EPOCH + timedelta(days=1))
 

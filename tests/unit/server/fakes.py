@@ -44,6 +44,7 @@ from rag_monitor.store.label_queue import LabelReason, LabelTask
 from rag_monitor.testing import EPOCH, ManualClock
 from tests.unit.server.fake_estimates import FakeEstimates
 from tests.unit.server.fake_keys import FakeAudit, FakeKeys
+from tests.unit.server.fake_topics import FakeTopics
 from tests.unit.server.story import JUDGE, story, story_alerts
 
 HTTP = {field.name for field in fields(HttpOptions)}
@@ -423,6 +424,7 @@ def make_services(
     return Services(
         receiver=FakeReceiver(),
         traces=FakeTraces(stored),
+        topics=FakeTopics(),
         feedback=FakeFeedback(empty),
         label_queue=FakeLabelQueue([] if empty else stored),
         rules=rules,
