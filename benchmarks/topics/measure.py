@@ -155,7 +155,9 @@ def _k_means(vectors: Vectors, intents: Sequence[str]) -> float:
 
 def _hdbscan(vectors: Vectors, intents: Sequence[str]) -> float:
     return max(
-        _index(intents, HDBSCAN(min_cluster_size=size, min_samples=2).fit_predict(vectors))
+        _index(
+            intents, HDBSCAN(min_cluster_size=size, min_samples=2, copy=True).fit_predict(vectors)
+        )
         for size in (3, 5, 8)
     )
 

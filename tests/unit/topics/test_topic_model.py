@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from copy import deepcopy
 from itertools import chain
 
 import numpy as np
@@ -75,9 +76,7 @@ def test_a_topic_keeps_its_id_and_a_new_one_gets_another() -> None:
 
 
 def test_an_id_is_never_given_again() -> None:
-    questions = [
-        terms_of(f"refund of my order number {word}") for word in ["a", "b", "c", "d", "e", "f"]
-    ]
+    questions = [terms_of(f"refund of my order number {word}") for word in "abcdef"]
     model = TopicModel()
     model.assign(questions)
     model.discover(questions)
@@ -95,7 +94,8 @@ def test_what_was_saved_goes_on_as_if_it_had_never_ended() -> None:
     model = TopicModel()
     model.assign(questions)
     model.discover(questions)
-    again = TopicModel(model.profiles.values(), model.frequencies, model.questions, model.last_id)
+    saved = [deepcopy(profile) for profile in model.profiles.values()]
+    again = TopicModel(saved, model.frequencies, model.questions, model.last_id)
 
     assert again.assign(questions[:50]) == model.assign(questions[:50])
 
