@@ -121,7 +121,9 @@ class Pattern:
             return False
         if self.word and not screen.has_word(self.word):
             return False
-        if self.marks and not any(mark in screen.text for mark in self.marks):
+        text = screen.text
+        # One character is found a hundred times faster than a longer substring.
+        if self.marks and not any(mark[0] in text and mark in text for mark in self.marks):
             return False
         return not self.hints or any(hint in screen.lowered for hint in self.hints)
 

@@ -115,7 +115,8 @@ class Encoder:
         record["answer"] = clean.bulk("answer", answer)
         _identity(record, live, clean, options)
         _time_first_piece(live)
-        record["timings"] = timings(live)
+        retrievals = _retrievals(live)
+        record["timings"] = timings(live, retrievals)
         record["streamed"] = live.streamed
         record["status"] = live.status
         if live.error is not None:
@@ -128,7 +129,7 @@ class Encoder:
         if went_in is not None or came_out is not None:
             record["usage"] = {"input_tokens": went_in, "output_tokens": came_out}
         _labels(record, live, clean)
-        lists = self._lists(encoded, live, clean)
+        lists = self._lists(encoded, live, retrievals, clean)
         if live.truncated or clean.truncated:
             record["truncated"] = True
         self._attributes(encoded, live, lists)
@@ -144,14 +145,20 @@ class Encoder:
         first, rest = live.name.lstrip("/").partition("/")[::2]
         return f"/{first}/*" if rest else live.name
 
-    def _lists(self, encoded: EncodedTrace, live: LiveTrace, clean: Sanitiser) -> list[str]:
+    def _lists(
+        self,
+        encoded: EncodedTrace,
+        live: LiveTrace,
+        retrievals: Sequence[RetrievalStep],
+        clean: Sanitiser,
+    ) -> list[str]:
         """The bulky members of the record, retrievals and contexts, as pieces of JSON text.
 
         Joined once with the rest: every join copies all passages.
         """
         pieces: list[str] = []
         arrays = encoded.documents
-        for step in _retrievals(live):
+        for step in retrievals:
             array = None
             if step.taken is not None:
                 array = self._documents(step.taken, clean, step.knowledge_base)
@@ -160,16 +167,21 @@ class Encoder:
             pieces += _retrieval(step, array, clean)
         if pieces:
             pieces.append("]")
-        contexts = self._contexts(live, arrays, clean)
+        contexts = self._contexts(live, retrievals, arrays, clean)
         if contexts is not None:
             pieces += (',"contexts":', contexts)
         return pieces
 
-    def _contexts(self, live: LiveTrace, arrays: dict[int, str], clean: Sanitiser) -> str | None:
+    def _contexts(
+        self,
+        live: LiveTrace,
+        steps: Sequence[RetrievalStep],
+        arrays: dict[int, str],
+        clean: Sanitiser,
+    ) -> str | None:
         """What reached the model: as said, else the last reranked retrieval, else all of them."""
         if live.contexts_reported:
             return self._documents(live.contexts, clean, None)
-        steps = _retrievals(live)
         with_documents = [number for number, step in enumerate(steps) if id(step) in arrays]
         if not with_documents:
             return None
@@ -228,7 +240,7 @@ def shared_attributes(record: dict[str, Json]) -> dict[str, AttributeValue]:
     return attributes
 
 
-def timings(live: LiveTrace) -> dict[str, Json]:
+def timings(live: LiveTrace, retrievals: Sequence[RetrievalStep]) -> dict[str, Json]:
     """Milliseconds as DESIGN section 2 defines them; what could not be known is left out."""
     out: dict[str, Json] = {"end_to_end_ms": _ms(live.ended - live.started)}
     if live.first_byte is not None:
@@ -237,7 +249,8 @@ def timings(live: LiveTrace) -> dict[str, Json]:
         begun = live.retrieval_end or live.generation_start or live.started
         out["generation_ms"] = _ms(max(0, live.ended - begun))
     if live.retrieval_end is not None:
-        out["retrieval_ms"] = _ms(busy_ns(_retrieval_times(live)))
+        # Knowledge bases are often asked all at once.
+        out["retrieval_ms"] = _ms(busy_ns((step.started, step.ended) for step in retrievals))
     if live.first_token_ns is not None:
         out["first_token_ms"] = _ms(live.first_token_ns)
     return out
@@ -247,12 +260,6 @@ def _retrievals(live: LiveTrace) -> list[RetrievalStep]:
     """The retrievals by their beginnings: those that run side by side end in any order."""
     steps = (step for step in live.steps if isinstance(step, RetrievalStep))
     return sorted(steps, key=lambda step: step.started)
-
-
-def _retrieval_times(live: LiveTrace) -> Iterator[tuple[int, int]]:
-    """Start and end of each retrieval; knowledge bases are often asked all at once."""
-    for step in _retrievals(live):
-        yield step.started, step.ended
 
 
 def _size(text: str) -> int:
