@@ -99,10 +99,10 @@ def topic_reports(
     """
     total = sum(own.questions for own in sums.values())
     total_before = sum(own.questions for own in before.values())
-    known: list[tuple[int, Topic | None]] = [(topic.id, topic) for topic in topics]
+    rows: list[tuple[int, Topic | None]] = [(topic.id, topic) for topic in topics]
     reports = [
         _report(id_, topic, sums.get(id_), before.get(id_), total, total_before, first)
-        for id_, topic in [*known, (NO_TOPIC, None)]
+        for id_, topic in [*rows, (NO_TOPIC, None)]
         if id_ in sums or id_ in before
     ]
     return sorted(reports, key=lambda one: (-one.impact, -one.questions, one.id))
@@ -182,5 +182,5 @@ def _mean(sums: TopicSums) -> Share | None:
         return None
     mean = sums.total / sums.scored
     variance = max(0.0, sums.squares / sums.scored - mean**2)
-    found = effective_wilson(mean, sqrt(variance / sums.scored), sums.scored)
-    return Share(value=mean, lower=found.lower, upper=found.upper, count=sums.scored)
+    interval = effective_wilson(mean, sqrt(variance / sums.scored), sums.scored)
+    return Share(value=mean, lower=interval.lower, upper=interval.upper, count=sums.scored)

@@ -36,7 +36,7 @@ def reports(topics: Topics, project: str, app: str, days: Window) -> list[TopicR
     first, until = days.start.date(), days.end.date()
     before = first - (until - first)
     return topic_reports(
-        topics.known(project, app),
+        topics.of_app(project, app),
         topics.sums(project, app, first, until),
         topics.sums(project, app, before, first),
         first,

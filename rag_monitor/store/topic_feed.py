@@ -102,7 +102,7 @@ class TopicFeed(Cursors):
             ).all()
             return _judged(connection, last, [(row.project, row.trace_id) for row in keys])
 
-    def known(self, project: str, app: str) -> KnownApp:
+    def state_of(self, project: str, app: str) -> KnownApp:
         """What was saved last of an application."""
         with self._database.read() as connection:
             rows = connection.execute(
@@ -113,11 +113,11 @@ class TopicFeed(Cursors):
                     topic_vocabularies.c.project == project, topic_vocabularies.c.app == app
                 )
             ).one_or_none()
-        known = KnownApp(topics={row.id: _known(row) for row in rows})
+        state = KnownApp(topics={row.id: _load_known_topic(row) for row in rows})
         if vocabulary is not None:
-            known.questions, known.last_id = vocabulary.questions, vocabulary.last_id
-            known.terms = load_terms(vocabulary.terms)
-        return known
+            state.questions, state.last_id = vocabulary.questions, vocabulary.last_id
+            state.terms = load_terms(vocabulary.terms)
+        return state
 
     def waiting(self, project: str, app: str, limit: int) -> list[JudgedQuestion]:
         """The newest questions without a topic, the oldest of them first."""
@@ -137,24 +137,24 @@ class TopicFeed(Cursors):
         return sorted(read, key=lambda one: (one.started_at, one.trace_id))
 
     def save(
-        self, project: str, app: str, known: KnownApp, placed: Sequence[Placed], gone: Iterable[int]
+        self, project: str, app: str, state: KnownApp, placed: Sequence[Placed], gone: Iterable[int]
     ) -> None:
         """Save what was found of an application in one transaction.
 
         Args:
             project: Whose.
             app: Of which application.
-            known: All its topics.
+            state: All its topics.
             placed: Questions that were looked at.
             gone: Ids of topics that are no more; nobody names them again.
         """
         now = self._clock.now()
         key = {"project": project, "app": app}
-        rows = [key | _row(topic) for topic in known.topics.values()]
+        rows = [key | _row(topic) for topic in state.topics.values()]
         vocabulary = key | {
-            "questions": known.questions,
-            "last_id": known.last_id,
-            "terms": dump_terms(known.terms),
+            "questions": state.questions,
+            "last_id": state.last_id,
+            "terms": dump_terms(state.terms),
             "updated_at": now,
         }
         of_traces = [_placed_row(one) for one in placed]
@@ -303,7 +303,7 @@ def _judged(connection: Connection, until: datetime | None, keys: Sequence[Key])
 _READ: Final = (traces, faults, scores, trace_topics)
 
 
-def _known(row: Any) -> KnownTopic:
+def _load_known_topic(row: Any) -> KnownTopic:
     return KnownTopic(
         id=row.id,
         name=row.name,

@@ -46,7 +46,7 @@ class Topics:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def known(self, project: str, app: str) -> list[Topic]:
+    def of_app(self, project: str, app: str) -> list[Topic]:
         """All topics of an application, by id."""
         columns = [topics.c[name] for name in ("id", "name", "first_seen", "last_seen")]
         statement = select(*columns).where(topics.c.project == project, topics.c.app == app)
@@ -78,7 +78,7 @@ class Topics:
     def questions(self, query: QuestionQuery) -> list[TopicQuestion]:
         """Questions of traces that are stored, each wording once."""
         statement = _questions(query)
-        found: dict[str, TopicQuestion] = {}
+        by_wording: dict[str, TopicQuestion] = {}
         with self._database.read() as connection:
             for row in connection.execute(statement):
                 question = TopicQuestion(
@@ -87,13 +87,13 @@ class Topics:
                     started_at=row.started_at,
                     fault=row.fault,
                 )
-                found.setdefault(row.question, question)
-        return list(found.values())[: query.limit]
+                by_wording.setdefault(row.question, question)
+        return list(by_wording.values())[: query.limit]
 
     def of_traces(self, project: str, trace_ids: Collection[str]) -> dict[str, int]:
         """The topic of each of these traces; those that have none are left out.
 
-        For whoever counts traces by topic: an incident, an export. `known` has the names.
+        For whoever counts traces by topic: an incident, an export. `of_app` has the names.
         """
         topic_of: dict[str, int] = {}
         with self._database.read() as connection:

@@ -83,8 +83,8 @@ class TopicFinder:
     def _place(
         self, project: str, app: str, questions: Sequence[JudgedQuestion], judged: Judged
     ) -> None:
-        known = self._feed.known(project, app)
-        model = _model_of(known)
+        state = self._feed.state_of(project, app)
+        model = _model_of(state)
         topic_of = {q.trace_id: judged.topics.get((project, q.trace_id)) for q in questions}
         new = [question for question in questions if topic_of[question.trace_id] is None]
         matches = model.assign([terms_of(question.question) for question in new])
@@ -94,8 +94,8 @@ class TopicFinder:
             for question in questions
             if (topic := topic_of[question.trace_id]) is not None
         ]
-        _learn(known, model, placed)
-        self._feed.save(project, app, known, [*placed, *again], ())
+        _learn(state, model, placed)
+        self._feed.save(project, app, state, [*placed, *again], ())
         look = self._looks.setdefault((project, app), _Look(self._clock.monotonic()))
         look.since += sum(one.topic == NO_TOPIC for one in placed)
         if look.since >= DISCOVER_AT:
@@ -111,23 +111,23 @@ class TopicFinder:
         """Look through the questions without a topic for new ones."""
         self._looks[project, app] = _Look(self._clock.monotonic())
         waiting = self._feed.waiting(project, app, MAX_WAITING)
-        known = self._feed.known(project, app)
-        model = _model_of(known)
-        gone = _retired(known, self._clock.now())
+        state = self._feed.state_of(project, app)
+        model = _model_of(state)
+        gone = _retired(state, self._clock.now())
         model.forget(gone)
         matches = model.discover([terms_of(question.question) for question in waiting])
-        found = [
+        new_places = [
             _placed(question, match)
             for question, match in zip(waiting, matches, strict=True)
             if match is not None
         ]
-        if not found:
+        if not new_places:
             return
-        _learn(known, model, found)
-        _name(known, found)
+        _learn(state, model, new_places)
+        _name(state, new_places)
         for topic in gone:
-            known.topics.pop(topic, None)
-        self._feed.save(project, app, known, found, gone)
+            state.topics.pop(topic, None)
+        self._feed.save(project, app, state, new_places, gone)
 
     def _add_up(self) -> None:
         now = self._clock.monotonic()
@@ -145,9 +145,9 @@ def _by_app(questions: Sequence[JudgedQuestion]) -> dict[_App, list[JudgedQuesti
     return by_app
 
 
-def _model_of(known: KnownApp) -> TopicModel:
-    profiles = [TopicProfile(t.id, t.questions, dict(t.terms)) for t in known.topics.values()]
-    return TopicModel(profiles, known.terms, known.questions, known.last_id)
+def _model_of(state: KnownApp) -> TopicModel:
+    profiles = [TopicProfile(t.id, t.questions, dict(t.terms)) for t in state.topics.values()]
+    return TopicModel(profiles, state.terms, state.questions, state.last_id)
 
 
 def _placed(question: JudgedQuestion, match: Match | None) -> Placed:
@@ -156,20 +156,20 @@ def _placed(question: JudgedQuestion, match: Match | None) -> Placed:
     return Placed(question=question, topic=match.topic, similarity=match.similarity)
 
 
-def _learn(known: KnownApp, model: TopicModel, placed: Sequence[Placed]) -> None:
+def _learn(state: KnownApp, model: TopicModel, placed: Sequence[Placed]) -> None:
     """Take over what the model learnt of its topics, new ones among them."""
-    known.questions, known.last_id, known.terms = (
+    state.questions, state.last_id, state.terms = (
         model.questions,
         model.last_id,
         model.frequencies,
     )
-    asked: dict[int, list[datetime]] = defaultdict(list)
+    times_of: dict[int, list[datetime]] = defaultdict(list)
     for one in placed:
-        asked[one.topic].append(one.question.started_at)
+        times_of[one.topic].append(one.question.started_at)
     for topic, profile in model.profiles.items():
-        own, times = known.topics.get(topic), asked[topic]
+        own, times = state.topics.get(topic), times_of[topic]
         if own is None:
-            own = known.topics[topic] = KnownTopic(
+            own = state.topics[topic] = KnownTopic(
                 id=topic,
                 name="",
                 words={},
@@ -182,22 +182,22 @@ def _learn(known: KnownApp, model: TopicModel, placed: Sequence[Placed]) -> None
         own.last_seen = max([own.last_seen, *times])
 
 
-def _name(known: KnownApp, found: Sequence[Placed]) -> None:
+def _name(state: KnownApp, new_places: Sequence[Placed]) -> None:
     """Name topics that have no name yet; those of the others stay."""
     questions: dict[int, list[str]] = defaultdict(list)
-    for one in found:
+    for one in new_places:
         questions[one.topic].append(one.question.question)
     words = {
-        topic.id: topic.words or words_of(questions[topic.id]) for topic in known.topics.values()
+        topic.id: topic.words or words_of(questions[topic.id]) for topic in state.topics.values()
     }
     names = name_topics(words)
-    for topic in known.topics.values():
+    for topic in state.topics.values():
         if not topic.name:
             topic.name, topic.words = names[topic.id], words[topic.id]
 
 
-def _retired(known: KnownApp, now: datetime) -> list[int]:
+def _retired(state: KnownApp, now: datetime) -> list[int]:
     """Ids of quiet topics, where there is no room for new ones."""
-    if len(known.topics) < MAX_TOPICS:
+    if len(state.topics) < MAX_TOPICS:
         return []
-    return [topic.id for topic in known.topics.values() if now - topic.last_seen > _QUIET]
+    return [topic.id for topic in state.topics.values() if now - topic.last_seen > _QUIET]

@@ -81,7 +81,7 @@ def test_questions_become_topics_with_names_and_sums(store: Store, clock: Manual
     invoices = _judge(store, clock, INVOICES)
     _found(store, clock)
 
-    known = {topic.name: topic for topic in store.topics.known("default", "shop")}
+    known = {topic.name: topic for topic in store.topics.of_app("default", "shop")}
     assert len(known) == 2
     (refund,) = [topic for name, topic in known.items() if "refund" in name]
     (invoice,) = [topic for name, topic in known.items() if "发票" in name]
@@ -100,12 +100,12 @@ def test_questions_become_topics_with_names_and_sums(store: Store, clock: Manual
 def test_a_topic_keeps_its_id_when_more_is_asked(store: Store, clock: ManualClock) -> None:
     _judge(store, clock, REFUNDS)
     finder = _found(store, clock)
-    (before,) = store.topics.known("default", "shop")
+    (before,) = store.topics.of_app("default", "shop")
 
     later = _judge(store, clock, ["Is my refund late?", "When will I get the refund I was told of"])
     finder.find()
 
-    (after,) = store.topics.known("default", "shop")
+    (after,) = store.topics.of_app("default", "shop")
     assert (after.id, after.name) == (before.id, before.name)
     assert set(store.topics.of_traces("default", later).values()) == {before.id}
 
@@ -129,7 +129,7 @@ def test_apps_have_topics_of_their_own(store: Store, clock: ManualClock) -> None
     _judge(store, clock, INVOICES, app="two")
     _found(store, clock)
 
-    (one,), (two,) = (store.topics.known("default", app) for app in ("one", "two"))
+    (one,), (two,) = (store.topics.of_app("default", app) for app in ("one", "two"))
     assert "refund" in one.name
     assert "发票" in two.name
 
@@ -192,7 +192,7 @@ def test_few_questions_make_no_topic(store: Store, clock: ManualClock) -> None:
     ids = _judge(store, clock, REFUNDS[: options.MIN_QUESTIONS - 1])
     _found(store, clock)
 
-    assert store.topics.known("default", "shop") == []
+    assert store.topics.of_app("default", "shop") == []
     assert store.topics.of_traces("default", ids) == {}
     sums = store.topics.sums("default", "shop", DAY, DAY + timedelta(days=1))
     assert sums.keys() == {NO_TOPIC}

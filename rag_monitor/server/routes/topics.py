@@ -85,7 +85,9 @@ def gaps(services: ServicesOf, caller: Reader, where: Annotated[GapQuery, Query(
         topic_of = services.topics.of_traces(
             caller.project, [question.trace_id for question in questions]
         )
-        names = {topic.id: topic.name for topic in services.topics.known(caller.project, where.app)}
+        names = {
+            topic.id: topic.name for topic in services.topics.of_app(caller.project, where.app)
+        }
     return Response(
         questions_csv(questions, {trace: names.get(id_, "") for trace, id_ in topic_of.items()}),
         media_type="text/csv; charset=utf-8",

@@ -17,7 +17,7 @@ class FakeTopics:
         self.by_day: dict[tuple[date, int], TopicSums] = {}
         self.asked: dict[int, list[TopicQuestion]] = {}
 
-    def known(self, project: str, app: str) -> list[Topic]:
+    def of_app(self, project: str, app: str) -> list[Topic]:
         return self.topics
 
     def sums(self, project: str, app: str, first: date, until: date) -> dict[int, TopicSums]:
