@@ -12,51 +12,21 @@ from __future__ import annotations
 
 import importlib
 import json
-import logging
-import time
-from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime
 from http import HTTPStatus
-from types import TracebackType
-from typing import Any, Final, Literal, Self
-from urllib.parse import quote, urlencode
+from typing import Any, Literal
+from urllib.parse import quote
 
-from rag_monitor.errors import RagMonitorError
-from rag_monitor.i18n import Message
-from rag_monitor.outbound.connection import NoAnswer, Reply
-from rag_monitor.outbound.retry import LATER, REFUSED, Waiting, retry_after
-from rag_monitor.outbound.single_requests import SingleRequests, is_address
+from rag_monitor.client_requests import ClientError, Requests, Transport, problem_of
+from rag_monitor.client_rows import day_text, document_row, score_row, topic_row, trace_row
+from rag_monitor.outbound.retry import LATER, REFUSED
+
+__all__ = ["Client", "ClientError", "FrameKind", "Transport", "problem_of"]
 
 FrameKind = Literal["pandas", "polars"]
-Transport = Callable[[str, str, bytes | None, Mapping[str, str], float], Reply]
-"""Method, path, body, headers and seconds to an answer; raises NoAnswer."""
-PAGE: Final = 500
-_LISTS: Final = frozenset({"items", "apps", "points", "conflicts", "incidents"})
-_ELSEWHERE: Final = frozenset({301, 302, 303, 307, 308})
-
-logger = logging.getLogger(__name__)
 
 
-class ClientError(RagMonitorError):
-    """The server refused the request, or does not answer."""
-
-    def __init__(
-        self,
-        text: str,
-        /,
-        *,
-        status: int | None = None,
-        retry_after_s: float | None = None,
-        **params: object,
-    ) -> None:
-        super().__init__(text, **params)
-        self.status = status
-        """HTTP status; None when there was no answer at all."""
-        self.retry_after_s = retry_after_s
-        """Seconds the server asked to wait before the next try; None when it asked for none."""
-
-
-class Client:
+class Client(Requests):
     """Talks to one rag-monitor server. Safe to share between threads; holds no connection.
 
     Args:
@@ -73,45 +43,6 @@ class Client:
     Raises:
         ClientError: The address or the key cannot be one.
     """
-
-    def __init__(
-        self,
-        url: str,
-        api_key: str | None = None,
-        *,
-        timeout_s: float = 30.0,
-        retry_s: float = 30.0,
-        sleep: Callable[[float], None] = time.sleep,
-        transport: Transport | None = None,
-        language: str = "en",
-    ) -> None:
-        if not is_address(url):
-            raise ClientError("{url!r} is not an http:// or https:// address", url=url)
-        self.url = url.rstrip("/")
-        """Where the server is, without a slash at its end."""
-        self._headers = {"Accept": "application/json", "User-Agent": "rag-monitor-client"}
-        if language != "en":
-            self._headers["Accept-Language"] = language
-        if api_key is not None:
-            self._headers["X-API-Key"] = _header(api_key)
-        self._timeout_s = timeout_s
-        self._retry_s = retry_s
-        self._sleep = sleep
-        self._transport = transport or SingleRequests(self.url)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Nothing is held open; here so that `with` reads well."""
 
     def traces(
         self,
@@ -150,7 +81,7 @@ class Client:
             "in": q_in,
         }
         rows = list(self._pages("/api/v1/traces", where, limit))
-        return rows if as_frame is None else _frame([_flat(row) for row in rows], as_frame)
+        return rows if as_frame is None else _frame([trace_row(row) for row in rows], as_frame)
 
     def scores(self, *, as_frame: FrameKind | None = None, **where: Any) -> Any:
         """Every score of the traces that `traces` would give for the same arguments.
@@ -170,26 +101,8 @@ class Client:
                 if error.status != HTTPStatus.NOT_FOUND:
                     raise
                 continue
-            rows += [_score_row(full, score) for score in full["scores"]]
+            rows += [score_row(full, score) for score in full["scores"]]
         return rows if as_frame is None else _frame(rows, as_frame)
-
-    def _pages(
-        self, path: str, where: Mapping[str, Any], limit: int | None, member: str = "items"
-    ) -> Iterator[dict[str, Any]]:
-        cursor = None
-        left = limit
-        while left is None or left > 0:
-            size = PAGE if left is None else min(PAGE, left)
-            given = {**where, "limit": size, "cursor": cursor}
-            page = self._get(path, given, member)
-            yield from page[member]
-            cursor = page.get("next_cursor")
-            if cursor is None:
-                return
-            if not page[member] and page.get("looked_back_to") is None:
-                raise self._strange("an empty page that is not the last")
-            if left is not None:
-                left -= len(page[member])
 
     def trace(self, trace_id: str) -> dict[str, Any]:
         """One trace with its passages, scores, verdicts and marks.
@@ -220,10 +133,10 @@ class Client:
             ClientError: The server refused, with its reason.
         """
         where = {"app": app, "knowledge_base": knowledge_base, "list": list_name}
-        where |= {"from": _day(since), "to": _day(until)}
+        where |= {"from": day_text(since), "to": day_text(until)}
         member = "conflicts" if list_name == "conflicting" else "items"
         rows = list(self._pages("/api/v1/documents", where, limit, member))
-        return rows if as_frame is None else _frame([_flat_document(r) for r in rows], as_frame)
+        return rows if as_frame is None else _frame([document_row(r) for r in rows], as_frame)
 
     def incidents(
         self,
@@ -268,20 +181,6 @@ class Client:
             {"app": app["app"], **metric} for app in summary["apps"] for metric in app["metrics"]
         ]
         return _frame(rows, as_frame)
-
-    def _all_apps(
-        self, path: str, where: Mapping[str, Any], kept: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        """All pages of an answer about apps as one; `kept` are the filters of further pages."""
-        answer = self._get(path, where, "apps")
-        while answer.get("next") is not None:
-            # The window of the first page: one that ends now would move on.
-            rest = {"from": answer["start"], "to": answer["end"], **kept}
-            page = self._get(path, rest | {"cursor": answer["next"]}, "apps")
-            if not page["apps"]:
-                raise self._strange("an empty page that is not the last")
-            answer = {**page, "apps": [*answer["apps"], *page["apps"]]}
-        return answer
 
     def series(
         self,
@@ -336,6 +235,23 @@ class Client:
         rows = [{"app": app["app"], **one} for app in faults["apps"] for one in app["faults"]]
         return _frame(rows, as_frame)
 
+    def topics(
+        self,
+        app: str,
+        *,
+        window: str | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        as_frame: FrameKind | None = None,
+    ) -> Any:
+        """What the questions of an app are about, topics of most impact first.
+
+        Over whole UTC days, the last seven by default. A frame has one row per topic.
+        """
+        where = {"app": app, "window": window, "from": since, "to": until}
+        topics = self._get("/api/v1/topics", where, "topics")["topics"]
+        return topics if as_frame is None else _frame([topic_row(t) for t in topics], as_frame)
+
     def feedback(
         self,
         trace_id: str,
@@ -366,182 +282,6 @@ class Client:
         later = REFUSED if author is None else LATER
         sent = json.dumps(body).encode()
         return self._answer("POST", "/api/v1/feedback", "trace_id", body=sent, later=later)
-
-    def send(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None = None,
-        *,
-        query: Mapping[str, str] | None = None,
-        timeout_s: float | None = None,
-    ) -> Reply:
-        """Send one request, once, and give its answer whatever its status is.
-
-        Args:
-            method: `GET` and so on.
-            path: From `/api` on.
-            body: JSON; None: there is none.
-            query: Parameters of the path.
-            timeout_s: Replaces that of the client.
-
-        Raises:
-            NoAnswer: There is none, or not all of it in time.
-        """
-        headers = self._headers | ({} if body is None else {"Content-Type": "application/json"})
-        where = f"{path}?{urlencode(query)}" if query else path
-        return self._transport(method, where, body, headers, timeout_s or self._timeout_s)
-
-    def _get(self, path: str, where: Mapping[str, Any], member: str) -> dict[str, Any]:
-        given = {k: _text(v) for k, v in where.items() if v is not None}
-        return self._answer("GET", path, member, query=given)
-
-    def _answer(
-        self,
-        method: str,
-        path: str,
-        member: str,
-        *,
-        body: bytes | None = None,
-        query: Mapping[str, str] | None = None,
-        later: frozenset[int] = LATER,
-    ) -> dict[str, Any]:
-        """The answer, an object with at least this member; `later` are answers to try again."""
-        waiting = Waiting(self._retry_s)
-        while True:
-            try:
-                reply = self.send(method, path, body, query=query)
-            except NoAnswer as error:
-                raise ClientError(
-                    "{url} does not answer ({reason}); is `rag-monitor serve` running there?",
-                    url=self.url,
-                    reason=error,
-                ) from error
-            if reply.ok:
-                return self._content(reply, member)
-            wait_s = retry_after(reply.headers.get("retry-after"))
-            refusal = ClientError(_reason(reply), status=reply.status, retry_after_s=wait_s)
-            if reply.status not in later:
-                raise refusal
-            pause = waiting.next_pause_s(wait_s)
-            if pause is None:
-                raise self._gave_up(refusal, waiting)
-            self._sleep(pause)
-
-    def _content(self, reply: Reply, member: str) -> dict[str, Any]:
-        try:
-            content: dict[str, Any] = json.loads(reply.body)
-        except ValueError as error:
-            raise self._strange(Message("something that is not JSON")) from error
-        if not _holds(content, member):
-            raise self._strange(Message("JSON of another shape"))
-        for hint in content.get("hints") or ():
-            logger.warning("%s", hint)
-        return content
-
-    def _gave_up(self, error: ClientError, waiting: Waiting) -> ClientError:
-        """The last refusal, with what was tried."""
-        retry_after_s = error.retry_after_s
-        more = Message(", and it asks to wait {seconds:g} s more", seconds=retry_after_s or 0.0)
-        return ClientError(
-            "{reason}; asked {times}{wish} (retry_s={retry_s:g})",
-            status=error.status,
-            retry_after_s=retry_after_s,
-            reason=error,
-            times=waiting.times,
-            wish="" if retry_after_s is None else more,
-            retry_s=self._retry_s,
-        )
-
-    def _strange(self, what: str) -> ClientError:
-        return ClientError(
-            "{url} answered with {what}; is it rag-monitor?", url=self.url, what=what
-        )
-
-
-def _header(key: str) -> str:
-    """The key without the blanks and newlines of the file it was read from."""
-    key = key.strip()
-    if not key.isascii() or not key.isprintable():
-        raise ClientError("the api_key holds characters that no key has; copy it again")
-    return key
-
-
-def _holds(content: object, member: str) -> bool:
-    """Whether an answer is an object with the member; one that names many is a list of objects."""
-    if not isinstance(content, dict) or member not in content:
-        return False
-    if member not in _LISTS:
-        return True
-    items = content[member]
-    return isinstance(items, list) and all(isinstance(item, dict) for item in items)
-
-
-def _reason(reply: Reply) -> str:
-    if reply.status in _ELSEWHERE:
-        target = reply.headers.get("location", "")[:300] or Message("elsewhere")
-        return Message(
-            "it sends on to {target}; give the address it ends at (HTTP {status})",
-            target=target,
-            status=reply.status,
-        )
-    reason = problem_of(reply) or reply.reason
-    return Message("{reason} (HTTP {status})", reason=reason, status=reply.status)
-
-
-def problem_of(reply: Reply) -> str | None:
-    """What the problem JSON of an answer says; None where it holds none."""
-    try:
-        problem = json.loads(reply.body)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(problem, dict):
-        return None
-    texts = (problem.get(key) for key in ("detail", "title", "message"))
-    return next((str(text) for text in texts if text), None)
-
-
-def _text(value: object) -> str:
-    if isinstance(value, datetime):
-        if value.tzinfo is None:
-            raise ClientError(
-                "{value!r} has no time zone; use datetime(..., tzinfo=timezone.utc)", value=value
-            )
-        return value.isoformat()
-    return str(value)
-
-
-def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
-    flat = {key: value for key, value in row.items() if key != "scores"}
-    flat["started_at"] = datetime.fromisoformat(row["started_at"])
-    flat.update({f"score.{metric}": value for metric, value in row["scores"].items()})
-    return flat
-
-
-def _day(value: date | str | None) -> str | None:
-    return value.isoformat() if isinstance(value, date) else value
-
-
-def _flat_document(row: Mapping[str, Any]) -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for name, value in row.items():
-        parts = value.items() if isinstance(value, dict) else ()
-        flat |= {f"{name}.{part}": item for part, item in parts} if parts else {name: value}
-    return flat
-
-
-def _score_row(trace: Mapping[str, Any], score: Mapping[str, Any]) -> dict[str, Any]:
-    """One score with the trace it is about; times become datetimes."""
-    made = score["created_at"]
-    return {
-        "trace_id": trace["trace_id"],
-        "app": trace["app"],
-        "release": trace["release"],
-        "started_at": datetime.fromisoformat(trace["started_at"]),
-        **{key: score[key] for key in ("metric", "judge", "value", "status", "reason", "flagged")},
-        "detail": score.get("detail"),
-        "created_at": None if made is None else datetime.fromisoformat(made),
-    }
 
 
 def _frame(rows: list[dict[str, Any]], kind: FrameKind) -> Any:

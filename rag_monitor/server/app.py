@@ -34,6 +34,7 @@ from rag_monitor.server.routes import (
     operations,
     otlp,
     quality,
+    topics,
     traces,
 )
 from rag_monitor.server.services import Services
@@ -48,6 +49,7 @@ from rag_monitor.server.ui import (
     overview,
     pages,
     single_sign_on,
+    topic_page,
     trace_list,
 )
 from rag_monitor.server.ui.view import problem_page
@@ -66,7 +68,7 @@ _PROBLEMS: Final = {
 
 
 _PARTS: Final = (
-    *(otlp, traces, feedback, quality, faults, documents, alerts, incidents, admin),
+    *(otlp, traces, feedback, quality, faults, documents, topics, alerts, incidents, admin),
     operations,
     *(
         assets,
@@ -77,6 +79,7 @@ _PARTS: Final = (
         judge_page,
         compare,
         document_pages,
+        topic_page,
         actions,
         single_sign_on,
     ),

@@ -30,6 +30,7 @@ from rag_monitor.store.label_queue import LabelQueue
 from rag_monitor.store.outage import Pulse
 from rag_monitor.store.rules import Rules
 from rag_monitor.store.tasks import Tasks
+from rag_monitor.store.topics import Topics
 from rag_monitor.store.traces import Traces
 
 T = TypeVar("T")
@@ -82,6 +83,7 @@ class Services:
 
     receiver: Receiver
     traces: Traces
+    topics: Topics
     feedback: FeedbackAnnotations
     label_queue: LabelQueue
     rules: Rules

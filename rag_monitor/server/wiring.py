@@ -147,6 +147,7 @@ def wire_services(
         traces=store.traces,
         documents=store.documents,
         inventory=store.inventory,
+        topics=store.topics,
         feedback=store.feedback,
         label_queue=store.label_queue,
         rules=store.rules,

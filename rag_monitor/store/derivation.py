@@ -24,6 +24,7 @@ from rag_monitor.store.tables import (
     retrievals,
     scores,
     trace_keys,
+    trace_topics,
     traces,
 )
 from rag_monitor.store.trace_rows import (
@@ -228,7 +229,7 @@ def _count(connection: Connection, changes: Sequence[_Change], now: datetime) ->
 def _forget_older(connection: Connection, replaced: Sequence[Key]) -> None:
     """Take the older revision out of the way: its rows, its tasks, its scores from estimates."""
     for project, trace_ids in chunks(replaced):
-        for table in (traces, retrievals, hits, evaluation_tasks, faults):
+        for table in (traces, retrievals, hits, evaluation_tasks, faults, trace_topics):
             connection.execute(
                 delete(table).where(table.c.project == project, table.c.trace_id.in_(trace_ids))
             )

@@ -29,7 +29,9 @@ from rag_monitor.store.tables import (
     retrievals,
     scores,
     spans,
+    topic_days,
     trace_keys,
+    trace_topics,
     traces,
 )
 from rag_monitor.store.trace_rows import minute_of
@@ -44,6 +46,7 @@ OF_TRACE: Final = (
     faults,
     document_uses,
     incident_examples,
+    trace_topics,
     evaluation_tasks,
     traces,
     trace_keys,
@@ -94,10 +97,20 @@ def _erase_traces(
         removed["outbox"] += _erase_outbox(connection, name, part)
         for table in reversed(OF_TRACE):  # keys first, as every other transaction locks them
             _delete(connection, table, table.c.project == name, table.c.trace_id.in_(part))
+    for app, day in {(row.app, row.started_at.date()) for row in rows}:
+        _add_topics_up_again(connection, project, app, day)
     minutes = {(project, row.app, minute_of(row.started_at)) for row in rows}
     rollup_changes.mark_changed(connection, minutes, now)
     doubt_passages(connection, project, {digest for row in rows for digest in row.passages})
     return removed
+
+
+def _add_topics_up_again(connection: Connection, project: str, app: str, day: date) -> None:
+    connection.execute(
+        update(topic_days)
+        .where(topic_days.c.project == project, topic_days.c.app == app, topic_days.c.date == day)
+        .values(stale=True)
+    )
 
 
 def _erase_outbox(connection: Connection, project: str, trace_ids: Iterable[str]) -> int:

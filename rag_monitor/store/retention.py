@@ -51,7 +51,11 @@ from rag_monitor.store.tables import (
     silences,
     spans,
     stale_blocks,
+    topic_days,
+    topic_vocabularies,
+    topics,
     trace_keys,
+    trace_topics,
     traces,
 )
 
@@ -88,7 +92,7 @@ class Ballast:
 _LOG: Final = logging.getLogger(__name__)
 _OF_TRACE: Final = (
     *(document_uses, evaluation_tasks, faults, hits, incident_examples, retrievals, spans),
-    *(traces, trace_keys),
+    *(trace_topics, traces, trace_keys),
 )
 """Kept `traces_days`; the key goes last, so that an interrupted run is continued by the next."""
 _OF_SCORES: Final = (decisions, scores)
@@ -201,6 +205,8 @@ class _Run:
             self._delete(reported_scores, reported_scores.c.received_at < moment)
             self._delete(replies, replies.c.created_at < moment)
             self._delete(outbox, outbox.c.created_at < moment)
+            self._delete(topics, topics.c.last_seen < moment)
+            self._delete(topic_vocabularies, topic_vocabularies.c.updated_at < moment)
 
     def app_before(self, app: str, cutoff: date) -> None:
         """Forget the traces of one app, whatever the project, of days before `cutoff`."""
@@ -253,6 +259,7 @@ class _Run:
         for table in _OF_SCORES:
             self._delete(table, table.c.day < cutoff)
         self._delete(budgets, budgets.c.day < cutoff)
+        self._delete(topic_days, topic_days.c.date < cutoff)
         # Whole days: a block that has lost some of its minutes would be a wrong sum.
         midnight = datetime(cutoff.year, cutoff.month, cutoff.day, tzinfo=UTC)
         for table in (rollups, rollup_blocks, stale_blocks):

@@ -10,10 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from rag_monitor.errors import ConfigurationError
-from rag_monitor.store import (
-    incident_tables,  # noqa: F401 - `metadata` holds the tables of the modules that were imported
-    migration,
-)
+from rag_monitor.store import migration
 from rag_monitor.store.lockfile import FileLock
 from rag_monitor.store.schema import metadata
 

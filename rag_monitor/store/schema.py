@@ -6,7 +6,9 @@ from typing import Final
 
 from sqlalchemy import MetaData
 
-from rag_monitor.store import document_tables
+from rag_monitor.store import document_tables, incident_tables, tables, topic_tables
 
-metadata: Final[MetaData] = document_tables.document_days.metadata
-"""With the tables of `tables`, to which `document_tables` adds its own."""
+# A module's tables are part of `metadata` once it is imported.
+_DECLARED: Final = (document_tables, incident_tables, tables, topic_tables)
+metadata: Final[MetaData] = tables.traces.metadata
+"""With every table of these modules."""

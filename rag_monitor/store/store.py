@@ -40,6 +40,8 @@ from rag_monitor.store.score_rows import ScoreExportFeed
 from rag_monitor.store.spans import Spans
 from rag_monitor.store.spending import Spending
 from rag_monitor.store.tasks import Tasks
+from rag_monitor.store.topic_feed import TopicFeed
+from rag_monitor.store.topics import Topics
 from rag_monitor.store.traces import Traces
 from rag_monitor.store.write_probe import WriteProbe
 from rag_monitor.store.writer import Writer
@@ -90,6 +92,8 @@ class Store:
         self.earlier_passages: Final = EarlierPassages(database)
         self.documents: Final = Documents(database, clock)
         self.inventory: Final = Inventory(database, clock)
+        self.topics: Final = Topics(database)
+        self.topic_feed: Final = TopicFeed(database, clock)
         self.rollups: Final = Rollups(database, clock)
         self.rules: Final = Rules(database, clock)
         self.alerts: Final = Alerts(database, clock)

@@ -18,7 +18,6 @@ from sqlalchemy import (
     Index,
     Integer,
     LargeBinary,
-    MetaData,
     PrimaryKeyConstraint,
     Table,
     UniqueConstraint,
@@ -27,8 +26,11 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY
 
+from rag_monitor.store.topic_tables import topic_days as topic_days
+from rag_monitor.store.topic_tables import topic_vocabularies as topic_vocabularies
+from rag_monitor.store.topic_tables import topics as topics
+from rag_monitor.store.topic_tables import trace_topics as trace_topics
 from rag_monitor.store.types import (
-    NAMES,
     PARTITION_BY,
     Json,
     Moment,
@@ -39,11 +41,10 @@ from rag_monitor.store.types import (
     sums,
 )
 from rag_monitor.store.types import column as _column
+from rag_monitor.store.types import metadata as metadata
 from rag_monitor.store.types import names as _names
 from rag_monitor.store.types import of_trace as _of_trace
 from rag_monitor.store.types import partial as _partial
-
-metadata: Final = MetaData(naming_convention=NAMES)
 
 LOW_SCORE: Final = 0.8
 """Scores below it have an index of their own."""

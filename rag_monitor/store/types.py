@@ -24,6 +24,7 @@ from sqlalchemy import (
     Index,
     Integer,
     LargeBinary,
+    MetaData,
     Text,
     text,
 )
@@ -221,6 +222,7 @@ NAMES: Final = {
     "pk": "pk_%(table_name)s",
 }
 """How indexes and constraints are named."""
+metadata: Final = MetaData(naming_convention=NAMES)
 PARTITION_BY: Final[dict[str, Any]] = {"postgresql_partition_by": "RANGE (day)"}
 """Of tables that are split by day on PostgreSQL."""
 _SUMS: Final[dict[str, Any]] = {

@@ -36,6 +36,8 @@ from rag_monitor.worker.jobs import Jobs
 from rag_monitor.worker.judging import create_plan
 from rag_monitor.worker.sampling_windows import SamplingWindows
 from rag_monitor.worker.scheduler import Job, Leadership, Scheduler
+from rag_monitor.worker.topic_finding import EVERY_S as TOPICS_EVERY_S
+from rag_monitor.worker.topic_finding import TopicFinder
 
 _log = logging.getLogger(__name__)
 
@@ -57,8 +59,10 @@ class Worker:
         options: WorkerOptions,
         export: ScoreExport | None = None,
         shared_outage: SharedOutage | None = None,
+        topics: TopicFinder | None = None,
     ) -> None:
         self._export = export
+        self._topics = topics
         self._jobs = jobs
         self._leadership = leadership
         self._options = options
@@ -100,6 +104,9 @@ class Worker:
         schedule.every(options.deliver_every_s, "deliver", self._led(jobs.deliver), drain=True)
         schedule.every(options.fold_every_s, "mend_times", self._led(jobs.repair_times))
         schedule.every(options.retention_every_s, "retain", self._led(jobs.retain))
+        if self._topics is not None:
+            find = self._led(self._topics.find_due)
+            schedule.every(TOPICS_EVERY_S, "topics", find, drain=True)
         if self._export is not None:
             every = self._export.every_s
             schedule.every(every, "export", self._led(self._export.send_due), drain=True)
@@ -250,6 +257,11 @@ def build_runtime(
         dispatcher=dispatcher,
         leadership=leadership,
         worker=Worker(
-            jobs, leadership, settings.worker, _export(settings, store, clock), store.shared_outage
+            jobs,
+            leadership,
+            settings.worker,
+            _export(settings, store, clock),
+            store.shared_outage,
+            TopicFinder(store.topic_feed, clock),
         ),
     )

@@ -11,7 +11,8 @@ from rag_monitor.i18n import msgid
 from rag_monitor.server.auth import Marker, Reader, ServicesOf
 from rag_monitor.server.marks import keep_feedback
 from rag_monitor.server.problems import AskedLanguage
-from rag_monitor.server.schemas.traces import FeedbackIn, FeedbackOut, TraceRow
+from rag_monitor.server.schemas.feedback import FeedbackIn, FeedbackOut
+from rag_monitor.server.schemas.traces import TraceRow
 from rag_monitor.server.schemas.values import (
     Given,
     Hints,

@@ -26,7 +26,7 @@ from rag_monitor.server.giving_up import retry
 from rag_monitor.server.marks import keep_feedback
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.schemas.alerts import RuleIn
-from rag_monitor.server.schemas.traces import FeedbackIn
+from rag_monitor.server.schemas.feedback import FeedbackIn
 from rag_monitor.server.ui import key_form
 from rag_monitor.server.ui.alert_pages import SILENCE_HOURS, TRIAL_DAYS, trial_page
 from rag_monitor.server.ui.confirming import FIELD as CONFIRMED

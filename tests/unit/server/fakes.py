@@ -48,6 +48,7 @@ from rag_monitor.testing import EPOCH, ManualClock
 from tests.unit.server.fake_documents import FakeDocuments, FakeInventory
 from tests.unit.server.fake_estimates import FakeEstimates
 from tests.unit.server.fake_keys import FakeAudit, FakeKeys
+from tests.unit.server.fake_topics import FakeTopics
 from tests.unit.server.story import JUDGE, story, story_alerts, story_incidents
 
 HTTP = {field.name for field in fields(HttpOptions)}
@@ -463,6 +464,7 @@ def make_services(
     return Services(
         receiver=FakeReceiver(),
         traces=FakeTraces(stored),
+        topics=FakeTopics(),
         feedback=FakeFeedback(empty),
         label_queue=FakeLabelQueue([] if empty else stored),
         rules=rules,

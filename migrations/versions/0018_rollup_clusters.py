@@ -2,14 +2,14 @@
 
 The new column is empty in rows that are there already: their traces are taken as independent.
 
-Revision: 0022. Follows: 0016.
+Revision: 0018. Follows: 0017.
 """
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0022"
-down_revision = "0018"
+revision = "0018"
+down_revision = "0017"
 branch_labels = None
 depends_on = None
 

@@ -1,6 +1,6 @@
 """What became of documents; evidence names another trace's passage by its digest alone.
 
-Revision: 0020. Follows: 0016.
+Revision: 0019. Follows: 0018.
 """
 
 import hashlib
@@ -9,8 +9,8 @@ import json
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0020"
-down_revision = "0022"
+revision = "0019"
+down_revision = "0018"
 branch_labels = None
 depends_on = None
 

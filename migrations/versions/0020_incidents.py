@@ -1,13 +1,13 @@
 """Incidents: alerts of one application that began together.
 
-Revision: 0021. Follows: 0016.
+Revision: 0020. Follows: 0019.
 """
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0021"
-down_revision = "0020"
+revision = "0020"
+down_revision = "0019"
 branch_labels = None
 depends_on = None
 

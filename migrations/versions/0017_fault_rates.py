@@ -1,12 +1,12 @@
 """People's labels of faults, and finding the traces with a fault.
 
-Revision: 0018. Follows: 0016.
+Revision: 0017. Follows: 0016.
 """
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0018"
+revision = "0017"
 down_revision = "0016"
 branch_labels = None
 depends_on = None

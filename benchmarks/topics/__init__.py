@@ -1,0 +1,1 @@
+"""Questions with their intents, and scripts that measure how well topics are found."""

@@ -1,0 +1,1 @@
+"""What questions are about: groups of them, found from their words alone, stable over time."""
