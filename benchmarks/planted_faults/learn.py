@@ -24,8 +24,8 @@ from rag_monitor.evaluation.fault_signals import (
     CONTRADICTS,
     DIFFERS,
     NOT_COVERED,
+    outputs_of,
     read_signals,
-    said_of,
 )
 from rag_monitor.evaluation.fault_weights import logit
 from rag_monitor.evaluation.missed_passage import MissedPassage, PassageIndex, missed_passage
@@ -43,7 +43,7 @@ _FEATURES: Final[Mapping[str, tuple[str, ...]]] = {
     "UNSUPPORTED": ("support", "differs", "not_covered"),
     "CONTRADICTS": ("words_held", "contradicts"),
     "RANKED_LOW": ("precision",),
-    "FOUND": ("found",),
+    "HELD_ELSEWHERE": ("found",),
     "NOT_FOUND": (),
     "CUT_OFF": (),
 }
@@ -80,7 +80,7 @@ class Table:
         c = self._column
         held = np.where(
             c["is_found"] > 0,
-            np.where(c["cut_off"] > 0, p["CUT_OFF"], p["FOUND"]),
+            np.where(c["cut_off"] > 0, p["CUT_OFF"], p["HELD_ELSEWHERE"]),
             p["NOT_FOUND"],
         )
         insufficient = {
@@ -132,22 +132,22 @@ def _returned(one: Diagnosed) -> set[str]:
 
 def _features(one: Diagnosed, found: MissedPassage | None) -> dict[str, float]:
     trace, scores = one.planted.trace, one.outcome.scores
-    said, signals = said_of(trace, scores), read_signals(trace, scores)
-    sufficiency = 0.5 if said.sufficiency is None else said.sufficiency
+    outputs, signals = outputs_of(trace, scores), read_signals(trace, scores)
+    sufficiency = 0.5 if outputs.sufficiency is None else outputs.sufficiency
     return {
-        "declines": float(said.declines),
+        "declines": float(outputs.declines),
         "misrouted": 0.0 if signals is None else signals.misrouted,
         "conflict": float(signals is not None and (signals.stale or signals.conflicting)),
         "sufficiency": logit(sufficiency),
-        "relevance": logit(sufficiency if said.relevance is None else said.relevance),
-        "grade": 0.0 if said.grade is None else logit(said.grade),
-        "support": logit(0.5 if said.support is None else said.support),
-        "differs": float(said.reason in DIFFERS),
-        "contradicts": float(said.reason in CONTRADICTS),
-        "not_covered": float(said.reason == NOT_COVERED),
-        "words_held": said.words_held,
-        "precision": 1.0 if said.precision is None else said.precision,
-        "is_ranked": float(said.precision is not None),
+        "relevance": logit(sufficiency if outputs.relevance is None else outputs.relevance),
+        "grade": 0.0 if outputs.grade is None else logit(outputs.grade),
+        "support": logit(0.5 if outputs.support is None else outputs.support),
+        "differs": float(outputs.reason in DIFFERS),
+        "contradicts": float(outputs.reason in CONTRADICTS),
+        "not_covered": float(outputs.reason == NOT_COVERED),
+        "words_held": outputs.words_held,
+        "precision": 1.0 if outputs.precision is None else outputs.precision,
+        "is_ranked": float(outputs.precision is not None),
         "found": 0.0 if found is None else logit(found.probability),
         "is_found": float(found is not None),
         "cut_off": float(found is not None and found.text in _returned(one)),

@@ -164,8 +164,8 @@ def _units(batch: Sequence[Notification]) -> list[list[Notification]]:
 
 def _latest(unit: Sequence[Notification]) -> Incident | None:
     """The incident of the alerts, as it was told last; None: they are of none."""
-    told = [notification.incident for notification in unit if notification.incident is not None]
-    return max(told, key=_told_at, default=None)
+    stories = [notification.incident for notification in unit if notification.incident is not None]
+    return max(stories, key=_told_at, default=None)
 
 
 def _title(units: Sequence[Sequence[Notification]], language: str) -> str:

@@ -15,7 +15,7 @@ from rag_monitor.cli.settings import environment
 from rag_monitor.cli.words import LanguageOption, fields_in, say
 from rag_monitor.demo.breaking import Break
 from rag_monitor.i18n import ENGLISH, Message
-from rag_monitor.server.ui.fault_words import STAGES
+from rag_monitor.metrics.fault_words import STAGES
 
 
 def demo(

@@ -51,13 +51,13 @@ def import_inventory(
 ) -> None:
     """Import which documents a knowledge base holds, to see those that are never retrieved."""
     first: str | None = None
-    told: dict[str, Any] = {"documents": 0}
+    reply: dict[str, Any] = {"documents": 0}
     removed = 0
     with Remote(url, api_key) as monitor:
         for part in _parts(_rows(file)):
             body = {"knowledge_base": knowledge_base, "documents": part}
-            told = monitor.call("POST", _PATH, body=body)
-            first = first or told["imported_at"]
+            reply = monitor.call("POST", _PATH, body=body)
+            first = first or reply["imported_at"]
         if first is None:
             raise ConfigurationError("{path} holds no documents", path=file)
         if replace:
@@ -65,7 +65,7 @@ def import_inventory(
             removed = monitor.call("DELETE", _PATH, query=query)["removed"]
     shown = {
         "knowledge_base": knowledge_base,
-        "documents": told["documents"] - removed,
+        "documents": reply["documents"] - removed,
         "removed": removed,
     }
     if as_json:

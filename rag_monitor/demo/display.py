@@ -12,8 +12,8 @@ from rich.table import Table
 from rag_monitor.demo.monitor import Observed
 from rag_monitor.domain.fault import Stage
 from rag_monitor.i18n import Message, translate
+from rag_monitor.metrics.fault_words import STAGES
 from rag_monitor.metrics.names import with_display_names
-from rag_monitor.server.ui.fault_words import STAGES
 
 METRICS: Final = (
     "faithfulness",

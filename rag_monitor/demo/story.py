@@ -32,7 +32,7 @@ from rag_monitor.demo.monitor import (
 from rag_monitor.demo.processes import Child, StoryError, free_port
 from rag_monitor.domain.fault import Stage
 from rag_monitor.i18n import Message
-from rag_monitor.server.ui.fault_words import STAGES
+from rag_monitor.metrics.fault_words import STAGES
 
 _READY_S: Final = 120.0
 _SCORED_S: Final = 120.0
@@ -294,8 +294,8 @@ def grown_stage(before: Observed, after: Observed) -> str | None:
 def _conclusion(stage: str | None) -> Message:
     if stage is None:
         return Message("The alerts fired.")
-    told = Message(STAGES[Stage(stage)]).lowered()
-    return Message("The alerts fired. At fault since: {stage}.", stage=told)
+    stage_name = Message(STAGES[Stage(stage)]).lowered()
+    return Message("The alerts fired. At fault since: {stage}.", stage=stage_name)
 
 
 def firing(alerts: Sequence[Mapping[str, Any]]) -> list[str]:

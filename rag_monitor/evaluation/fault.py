@@ -107,7 +107,7 @@ def searched(
     # What no earlier passage holds may still stand in one that was never retrieved.
     held = fault_weights.NOT_FOUND
     if passage is not None:
-        learnt = weighed(fault_weights.FOUND, logit(probability))
+        learnt = weighed(fault_weights.HELD_ELSEWHERE, logit(probability))
         held = fault_weights.CUT_OFF if cut_off else max(held, learnt)
     missed = Fault.BAD_RANKING if cut_off else Fault.MISSED_RETRIEVAL
     probabilities[missed] = probabilities.get(missed, 0.0) + both * held

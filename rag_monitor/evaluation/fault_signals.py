@@ -83,7 +83,7 @@ def read_signals(trace: Trace, scores: Sequence[Score]) -> Signals | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class JudgeOutputs:
     """What a judge says that the learnt weights turn into signals. None: it does not say."""
 
     declines: bool
@@ -101,10 +101,10 @@ class Said:
     """Average precision of the useful passages."""
 
 
-def said_of(trace: Trace, scores: Sequence[Score]) -> Said:
+def outputs_of(trace: Trace, scores: Sequence[Score]) -> JudgeOutputs:
     """What the scores of one judge say; for learning the weights."""
     reader = _Reader(trace, {s.metric: s for s in scores if s.status is ScoreStatus.SCORED})
-    return reader.said()
+    return reader.outputs()
 
 
 def evidence_item(
@@ -155,10 +155,10 @@ class _Reader:
             evidence=self._evidence,
         )
 
-    def said(self) -> Said:
+    def outputs(self) -> JudgeOutputs:
         """What the judge says, as it says it."""
         worst = self._worst()
-        return Said(
+        return JudgeOutputs(
             declines=self._declines(),
             sufficiency=self._told_sufficiency(),
             relevance=self._relevance(),
@@ -236,11 +236,11 @@ class _Reader:
         return sufficient
 
     def _judged_sufficiency(self, declines: bool, grade: float | None) -> float | None:
-        told = self._told_sufficiency()
-        if told is None:
+        stated = self._told_sufficiency()
+        if stated is None:
             return None
         relevance = self._relevance()
-        features = logit(told), logit(told if relevance is None else relevance)
+        features = logit(stated), logit(stated if relevance is None else relevance)
         if declines:
             return weighed(fault_weights.REFUSED, *features)
         graded = 0.0 if grade is None else logit(grade)

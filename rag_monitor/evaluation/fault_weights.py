@@ -28,7 +28,7 @@ CONTRADICTS: Final = (-2.22, 6.32, -3.33)
 told it from the sense: that errs more often than a comparison of values."""
 RANKED_LOW: Final = (2.04, -6.67)
 """P(useful passages stand too low): intercept, their average precision."""
-FOUND: Final = (-0.84, 1.29)
+HELD_ELSEWHERE: Final = (-0.84, 1.29)
 """P(a knowledge base holds what the contexts lack), after a search that found a passage: intercept,
 probability that it holds it."""
 NOT_FOUND: Final = 0.13

@@ -19,7 +19,7 @@ class _SideTask:
 
     named: str = ""
     """In names of spans and agents."""
-    told: str
+    instructed: str
     """In the beginning of what a model is told to do."""
     may_answer: bool = False
     """It is no side task where the model is also told to answer."""
@@ -28,7 +28,7 @@ class _SideTask:
 _SIDE_TASKS: Final = (
     _SideTask(  # a title
         named=r"title|topic|标题",
-        told=r"\btitles?\b.{0,60}\b(?:conversation|chat|thread|session|dialog)"
+        instructed=r"\btitles?\b.{0,60}\b(?:conversation|chat|thread|session|dialog)"
         r"|\b(?:name|label|headline)\b.{0,20}\b(?:conversation|chat|thread|session)"
         r"|\b(?:generate|create|write|produce|suggest|give|make)\b.{0,30}\btitle"
         r"|(?:生成|产生|起|取|拟|写|给出|提炼|概括|总结|归纳|创建)[^。；\n回答]{0,12}"
@@ -37,21 +37,21 @@ _SIDE_TASKS: Final = (
     ),
     _SideTask(  # tags and key words
         named=r"keyword",
-        told=r"\btags?\b.{0,60}\b(?:conversation|chat)"
+        instructed=r"\btags?\b.{0,60}\b(?:conversation|chat)"
         r"|\bextract\b.{0,30}\bkey ?(?:word|term|phrase)s"
         r"|(?:提取|抽取|生成|列出)[^。；\n回答]{0,12}(?:关键词|关键字|检索词|搜索词|查询词|标签)",
     ),
     _SideTask(  # a summary of the conversation
         named=r"\bmemor|summar\w*\W(?:\w+\W)?(?:conversation|history|chat)"
         r"|(?:conversation|history|chat)\Wsummar",
-        told=r"\bsummari[sz]e\b.{0,40}\b(?:conversation|chat|history|dialog)"
+        instructed=r"\bsummari[sz]e\b.{0,40}\b(?:conversation|chat|history|dialog)"
         r"|(?:总结|概括|归纳|摘要|压缩|浓缩)[^。；\n回答]{0,12}(?:对话|会话|聊天|历史)"
         r"|(?:对话|会话|聊天|历史)[^。；\n回答]{0,6}(?:做|作|进行|压缩|写|生成)"
         r"[^。；\n回答]{0,8}(?:总结|概括|归纳|摘要)",
     ),
     _SideTask(  # where the request goes
         named=r"rout(?:e|er|ing)\b|classif|intent|路由|分类|意图",
-        told=r"\bclassif(?:y|ier|ication)|\broute(?:r|s|d)?\b|\brouting\b|\bintent\b"
+        instructed=r"\bclassif(?:y|ier|ication)|\broute(?:r|s|d)?\b|\brouting\b|\bintent\b"
         r"|\b(?:determine|decide) (?:if|whether) "
         r"(?:the|a|this) (?:question|query|user|message|input)"
         r"|\bwhich (?:tool|agent|index|knowledge base)\b"
@@ -61,7 +61,7 @@ _SIDE_TASKS: Final = (
     ),
     _SideTask(  # the question in other words
         named=r"rewrit|rephras|reformulat|condens|expan[ds]|hyde|multi.?query|改写",
-        told=r"\b(?:rewrite|rephrase|reformulate|condense|translate)\b.{0,60}"
+        instructed=r"\b(?:rewrite|rephrase|reformulate|condense|translate)\b.{0,60}"
         r"\b(?:question|query|input)"
         r"|\b(?:version|variant)s? of\b.{0,40}\b(?:question|query)"
         r"|\bsub-?(?:question|querie)s\b|standalone question|search quer(?:y|ies)"
@@ -70,20 +70,20 @@ _SIDE_TASKS: Final = (
     ),
     _SideTask(  # what to ask next
         named=r"suggest|follow.?up|追问",
-        told=r"follow[- ]?up (?:question|input)|追问"
+        instructed=r"follow[- ]?up (?:question|input)|追问"
         r"|(?:推荐|建议)[^。；\n回答]{0,8}问题|(?:可能|会|想)(?:继续|接着)[^。；\n]{0,4}问",
     ),
     _SideTask(  # a guard
         named=r"guard|moderat|safety|jailbreak|injection|\bpii\b|审核|护栏",
-        told=r"\bmoderat|jailbreak|prompt injection",
+        instructed=r"\bmoderat|jailbreak|prompt injection",
     ),
     _SideTask(  # a mark
         named=r"judge|grad(?:e|er|ing)\b|evaluat|critiqu",
-        told=r"\b(?:grade|rate|score|judge)\b.{0,60}\b(?:answer|relevan|document|response)"
+        instructed=r"\b(?:grade|rate|score|judge)\b.{0,60}\b(?:answer|relevan|document|response)"
         r"|是否相关|(?:给|对|为)[^。；\n]{0,12}(?:打分|评分)",
     ),
     _SideTask(  # a look at an answer or a passage
-        told=r"(?:(?:^|[.:!?]\s+|\n\s*)(?:is|are|does|do)"
+        instructed=r"(?:(?:^|[.:!?]\s+|\n\s*)(?:is|are|does|do)"
         r"|\b(?:check|verify|assess|determine|decide|evaluate|whether)(?: (?:if|whether|that))?)"
         r" (?:the|this|an?|each)\b.{0,20}"
         r"\b(?:answer|generation|response|claim|document|passage|context|chunk)s?\b.{0,60}"
@@ -102,8 +102,8 @@ def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
 
 
 _NAMED: Final = _any_of(task.named for task in _SIDE_TASKS)
-_TOLD: Final = _any_of(task.told for task in _SIDE_TASKS if not task.may_answer)
-_CHECKS: Final = _any_of(task.told for task in _SIDE_TASKS if task.may_answer)
+_INSTRUCTED: Final = _any_of(task.instructed for task in _SIDE_TASKS if not task.may_answer)
+_CHECKS: Final = _any_of(task.instructed for task in _SIDE_TASKS if task.may_answer)
 _ANSWERING: Final = re.compile(
     r"(?:^|[.:!?,\n]\s*|\band |\bthen )(?:please )?answer (?:the|their|users?|from|using|in)\b"
     r"|(?:^|[，。；：！、\n]|再|并|然后|(?:根据|按照|依据|结合)[^，。；\n]{1,12})\s*"
@@ -122,6 +122,6 @@ def names_side_task(name: str) -> bool:
 def instructs_side_task(text: str) -> bool:
     """Whether what a model is told, in its first 300 characters, is a side task."""
     text = to_simplified(text[:_LOOKED_AT])
-    if _TOLD.search(text):
+    if _INSTRUCTED.search(text):
         return True
     return _CHECKS.search(text) is not None and _ANSWERING.search(text) is None

@@ -60,7 +60,7 @@ LIKELY: Final = 0.1
 def likely_faults(diagnoses: Sequence[Diagnosis]) -> list[Fault]:
     """What a person is asked about first: what a judge thinks possible, and that nothing was."""
     highest = {
-        fault: max(found.probabilities.get(fault, 0.0) for found in diagnoses)
+        fault: max(diagnosis.probabilities.get(fault, 0.0) for diagnosis in diagnoses)
         for fault in Fault
         if diagnoses and fault is not Fault.NONE
     }

@@ -98,8 +98,8 @@ def read_documents(
         documents = [one for one in documents if is_harmful(one)]
     elif wanted is DocumentList.STALE:
         likely = [one for one in documents if may_be_stale(one)]
-        told = _informed(given.documents, query.project, likely, now)
-        documents = [one for one in told if is_stale(one)]
+        informed = _informed(given.documents, query.project, likely, now)
+        documents = [one for one in informed if is_stale(one)]
     shown, following = _page(documents, _place_of, limit, after, wanted)
     if wanted is not DocumentList.STALE:
         shown = _informed(given.documents, query.project, shown, now)

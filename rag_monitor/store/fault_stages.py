@@ -53,9 +53,9 @@ def by_stage(
     by_judge: dict[str, Counter[Fault]] = {}
     for judge, fault, count in rows:
         by_judge.setdefault(judge, Counter())[Fault(fault)] += count
-    told = max(by_judge.values(), key=Counter.total, default=Counter())
+    fullest = max(by_judge.values(), key=Counter.total, default=Counter())
     stages: Counter[Stage] = Counter()
-    for fault, count in told.items():
+    for fault, count in fullest.items():
         if fault in STAGES:
             stages[STAGES[fault]] += count
-    return StageCounts(traces=told.total(), by_stage=dict(stages))
+    return StageCounts(traces=fullest.total(), by_stage=dict(stages))

@@ -78,7 +78,7 @@ class IncidentTraces:
                 release=row.release,
                 model=row.model,
                 knowledge_bases=tuple(sorted(bases[row.trace_id])),
-                latencies=_known(row, LATENCY_METRICS),
+                latencies=_present(row, LATENCY_METRICS),
                 scores=scored[row.trace_id],
                 fault=diagnosed[row.trace_id][0] if row.trace_id in diagnosed else None,
                 probability=diagnosed[row.trace_id][1] if row.trace_id in diagnosed else 0.0,
@@ -118,7 +118,7 @@ class IncidentTraces:
         return examples
 
 
-def _known(row: Any, names: Iterable[str]) -> dict[str, float]:
+def _present(row: Any, names: Iterable[str]) -> dict[str, float]:
     values = ((name, getattr(row, name)) for name in names)
     return {name: value for name, value in values if value is not None}
 

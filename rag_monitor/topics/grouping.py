@@ -73,11 +73,11 @@ def group(
 
 def _columns(questions: Sequence[Terms], weights: Sequence[int]) -> Mapping[int, int]:
     counts: Counter[int] = Counter()
-    asked: Counter[int] = Counter()
+    asked_often: Counter[int] = Counter()
     for terms, weight in zip(questions, weights, strict=True):
         counts.update(terms)
-        asked.update(dict.fromkeys(terms, weight))
-    shared = [(-asked[term], term) for term, count in counts.items() if count > 1]
+        asked_often.update(dict.fromkeys(terms, weight))
+    shared = [(-asked_often[term], term) for term, count in counts.items() if count > 1]
     return {term: place for place, (_, term) in enumerate(sorted(shared)[:_COLUMNS])}
 
 

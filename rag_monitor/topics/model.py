@@ -92,27 +92,27 @@ class TopicModel:
         matches: list[Match | None] = [None] * len(waiting)
         if not recent:
             return matches
-        asked = Counter(recent)
-        different = list(asked)
-        numbers = group(different, [asked[terms] for terms in different], self._idf)
+        times_asked = Counter(recent)
+        different = list(times_asked)
+        numbers = group(different, [times_asked[terms] for terms in different], self._idf)
         members: dict[int, list[Terms]] = {}
         sizes: Counter[int] = Counter()
         for terms, number in zip(different, numbers, strict=True):
             members.setdefault(number, []).append(terms)
-            sizes[number] += asked[terms]
+            sizes[number] += times_asked[terms]
         least = max(MIN_QUESTIONS, len(recent) // MAX_TOPICS)
-        found: dict[Terms, int] = {}
+        places: dict[Terms, int] = {}
         for number, size in sizes.most_common():
-            topic = self._place(members[number], asked) if size >= least else None
+            topic = self._place(members[number], times_asked) if size >= least else None
             if topic is not None:
-                found.update(dict.fromkeys(members[number], topic))
+                places.update(dict.fromkeys(members[number], topic))
         self._index = None
         offset = len(waiting) - len(recent)
         index = self._indexed()
         for place, terms in enumerate(recent):
-            if terms in found:
+            if terms in places:
                 matches[offset + place] = Match(
-                    found[terms], index.similarity(terms, found[terms], self)
+                    places[terms], index.similarity(terms, places[terms], self)
                 )
         return matches
 
@@ -122,15 +122,15 @@ class TopicModel:
             self.profiles.pop(topic, None)
         self._index = None
 
-    def _place(self, alike: Sequence[Terms], asked: Mapping[Terms, int]) -> int | None:
+    def _place(self, alike: Sequence[Terms], times_asked: Mapping[Terms, int]) -> int | None:
         """A topic for a group: one that it is like, or a new one; None: there is no room."""
         profile = TopicProfile(self.last_id + 1)
         for terms in alike:
-            self._join(profile, terms, asked[terms])
+            self._join(profile, terms, times_asked[terms])
         nearest = self._nearest(profile)
         if nearest is not None:
             for terms in alike:
-                self._join(self.profiles[nearest], terms, asked[terms])
+                self._join(self.profiles[nearest], terms, times_asked[terms])
             return nearest
         if len(self.profiles) >= MAX_TOPICS:
             return None
@@ -223,12 +223,12 @@ class _Index:
         return float(self._similarities(vector)[self._topics.index(topic)])
 
     def _similarities(self, vector: Mapping[int, float]) -> Floats:
-        known = [term for term in vector if term in self._rows]
+        in_vocabulary = [term for term in vector if term in self._rows]
         length = sqrt(sum(weight**2 for weight in vector.values()))
-        if not known or not length:
+        if not in_vocabulary or not length:
             return np.zeros(len(self._topics), np.float32)
-        rows = self._centres[[self._rows[term] for term in known]]
-        weights = np.array([vector[term] / length for term in known], np.float32)
+        rows = self._centres[[self._rows[term] for term in in_vocabulary]]
+        weights = np.array([vector[term] / length for term in in_vocabulary], np.float32)
         return np.asarray(weights @ rows)
 
 

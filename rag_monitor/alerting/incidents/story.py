@@ -111,9 +111,9 @@ def tell(
 
 def _since(incident: Incident, traces: Sequence[IncidentTrace]) -> datetime:
     """When the first of it broke; where that is not known, when faults rose, or it was seen."""
-    known = [part.broke_at for part in incident.alerts if part.broke_at is not None]
-    if known:
-        return min(known)
+    moments = [part.broke_at for part in incident.alerts if part.broke_at is not None]
+    if moments:
+        return min(moments)
     rose = first_of_step(traces, _any_fault)
     seen = min(part.started_at for part in incident.alerts)
     return seen if rose is None else min(rose, seen)

@@ -66,17 +66,17 @@ class IncidentTeller:
         """
         before = self._incidents.unfinished()
         together = timedelta(seconds=self._options.together_s)
-        known = {incident.id: incident for incident in before}
+        by_id = {incident.id: incident for incident in before}
         current = [
-            self._told(incident, known.get(incident.id), rules, now)
+            self._with_story(incident, by_id.get(incident.id), rules, now)
             for incident in grouped(alerts, before, now, together)
         ]
         return IncidentUpdate(
-            changed=[incident for incident in current if incident != known.get(incident.id)],
+            changed=[incident for incident in current if incident != by_id.get(incident.id)],
             by_alert={alert.id: incident for incident in current for alert in incident.alerts},
         )
 
-    def _told(
+    def _with_story(
         self,
         incident: Incident,
         before: Incident | None,

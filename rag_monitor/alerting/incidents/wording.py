@@ -35,19 +35,19 @@ _MAX_NAME: Final = 40
 def sentences(incident: Incident, language: str, zone: tzinfo = UTC) -> list[str]:
     """What broke first, which fault grew, where, and what to do next; few short sentences."""
     story = incident.story
-    told = [_first(incident, zone)]
+    lines = [_first(incident, zone)]
     if story is not None:
-        told += [_grown(growth) for growth in story.growths[:_MOST]]
+        lines += [_grown(growth) for growth in story.growths[:_MOST]]
         if story.concentrations:
             places = story.concentrations[:_MOST]
-            told.append(
+            lines.append(
                 Message("Concentrated in {places}", places=tuple(_place(one) for one in places))
             )
         elif story.compared:
-            told.append(Message("Not concentrated in any release, knowledge base or model"))
+            lines.append(Message("Not concentrated in any release, knowledge base or model"))
         value = plain(story.step.value or "", _MAX_NAME)
-        told.append(Message("Next: {step}", step=Message(text_of(story.step), value=value)))
-    return [i18n.translate(sentence, language) for sentence in told]
+        lines.append(Message("Next: {step}", step=Message(text_of(story.step), value=value)))
+    return [i18n.translate(sentence, language) for sentence in lines]
 
 
 def next_url(incident: Incident, public_url: str) -> str | None:

@@ -103,5 +103,5 @@ class AlertmanagerNotifier(HttpChannel[AlertmanagerOptions]):
         incident = notification.incident
         if incident is None:
             return {}
-        told = " ".join(f"{line}." for line in sentences(incident, self._language, self._zone))
-        return {"incident": incident.id, "story": told}
+        story = " ".join(f"{line}." for line in sentences(incident, self._language, self._zone))
+        return {"incident": incident.id, "story": story}

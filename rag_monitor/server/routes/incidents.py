@@ -27,12 +27,12 @@ def list_incidents(
 ) -> IncidentsOut:
     """Alerts of an app that began together: what broke, where, and what to do; newest first."""
     unfinished = None if state is None else state == "open"
-    found = services.incidents.newest(caller.project, app=app, unfinished=unfinished, limit=limit)
+    listed = services.incidents.newest(caller.project, app=app, unfinished=unfinished, limit=limit)
     unknown = []
-    if app is not None and not found:
+    if app is not None and not listed:
         unknown = unknown_names(services, caller.project, app=app)
     return IncidentsOut(
-        incidents=[IncidentOut.from_domain(incident, language) for incident in found],
+        incidents=[IncidentOut.from_domain(incident, language) for incident in listed],
         hints=sentences(unknown, language),
     )
 

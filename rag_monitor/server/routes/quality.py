@@ -235,8 +235,8 @@ def compare_releases(
             )
             for release in (where.release, where.against)
         )
-        told = first.value is not None or second.value is not None
-        if told and not (is_share_at_fault(metric) and not (first.value or second.value)):
+        has_values = first.value is not None or second.value is not None
+        if has_values and not (is_share_at_fault(metric) and not (first.value or second.value)):
             pair = on_one_judge(services.estimates, first, second)
             changes.append(ReleaseChange.from_domain(*pair))
     return ReleaseChanges(app=where.app, changes=changes)

@@ -60,7 +60,7 @@ def topics(
     The first 20 come with typical questions.
     """
     days = where.days(services)
-    found = []
+    answers = []
     with services.reading():
         for place, report in enumerate(reports(services.topics, caller.project, where.app, days)):
             query = QuestionQuery(
@@ -72,8 +72,8 @@ def topics(
                 nearest_first=True,
             )
             typical = services.topics.questions(query) if place < WITH_QUESTIONS else []
-            found.append(TopicOut.from_domain(report, typical))
-    return TopicsOut(app=where.app, start=days.start, end=days.end, topics=found)
+            answers.append(TopicOut.from_domain(report, typical))
+    return TopicsOut(app=where.app, start=days.start, end=days.end, topics=answers)
 
 
 @router.get("/topics/gaps.csv", response_class=Response)

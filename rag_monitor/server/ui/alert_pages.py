@@ -65,7 +65,7 @@ class Open:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class StoryView:
     """An incident with its story in words."""
 
     incident: Incident
@@ -156,9 +156,9 @@ def _incidents(me: Visitor, app: str, *, unfinished: bool) -> Sequence[Incident]
     )
 
 
-def _tell(me: Visitor, incident: Incident) -> Told:
+def _tell(me: Visitor, incident: Incident) -> StoryView:
     first = incident.first
-    return Told(
+    return StoryView(
         incident=incident,
         sentences=sentences(incident, me.language, me.zone),
         next_path=path_of(incident),

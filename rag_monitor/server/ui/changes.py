@@ -144,11 +144,11 @@ def of_hits(source: Estimates, a: Selection, b: Selection) -> list[Changed]:
 
 
 def _share(source: Estimates, selection: Selection) -> Estimate:
-    found = source.status_share(selection, TraceStatus.ERROR)
-    enough = found.traces >= MIN_JUDGED
+    share = source.status_share(selection, TraceStatus.ERROR)
+    enough = share.traces >= MIN_JUDGED
     return replace(
-        found,
+        share,
         series=selection.series(ERRORS),
-        lower=found.lower if enough else None,
-        upper=found.upper if enough else None,
+        lower=share.lower if enough else None,
+        upper=share.upper if enough else None,
     )

@@ -13,10 +13,10 @@ from starlette.responses import HTMLResponse
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.window import Window
 from rag_monitor.i18n import msgid
+from rag_monitor.metrics.fault_words import STAGES
 from rag_monitor.server.quality import LATENCIES, SHOWN_METRICS
 from rag_monitor.server.ui import changes
 from rag_monitor.server.ui.changes import Changed
-from rag_monitor.server.ui.fault_words import STAGES
 from rag_monitor.server.ui.view import Viewer, Visitor, page
 from rag_monitor.server.validation import Unknown
 from rag_monitor.store.fault_stages import StageCounts
@@ -81,7 +81,7 @@ def _compare(me: Visitor) -> HTMLResponse:
             "faults": faults,
             "hits": hits,
             "stages": _stage_rows(stages),
-            "told": [counts.traces for counts in stages],
+            "stage_traces": [counts.traces for counts in stages],
             "latencies": comparison.latencies() if comparison else [],
             "ready": comparison is not None,
             "period": period,

@@ -19,11 +19,11 @@ from rag_monitor.domain.stored import KeyScope
 from rag_monitor.domain.trace import Trace
 from rag_monitor.errors import NotFound
 from rag_monitor.i18n import Message
+from rag_monitor.metrics.fault_words import likely_faults
 from rag_monitor.metrics.rag import citations_of
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.quality import SCORE_METRICS
 from rag_monitor.server.ui import key_form
-from rag_monitor.server.ui.fault_words import likely_faults
 from rag_monitor.server.ui.rule_form import RULE_METRICS, parameters, rule_form
 from rag_monitor.server.ui.view import Viewer, Visitor, page
 

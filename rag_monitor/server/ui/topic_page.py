@@ -58,13 +58,13 @@ def _topics(me: Visitor) -> HTMLResponse:
     wanted = me.request.query_params.get("app")
     app = wanted if wanted in apps else (apps[0] if apps else "")
     days = whole_days(period.window)
-    found = reports(me.services.topics, project, app, days) if app else []
+    all_reports = reports(me.services.topics, project, app, days) if app else []
     views = [
         TopicView(
             report=report,
             questions=_questions(me, app, days, report.id) if place < WITH_QUESTIONS else [],
         )
-        for place, report in enumerate(found)
+        for place, report in enumerate(all_reports)
     ]
     return page(
         me,
@@ -80,17 +80,17 @@ def _topics(me: Visitor) -> HTMLResponse:
             "topics": views,
             "EVENTS": EVENTS,
             "shown_faults": _FAULTS,
-            "to_add": _at_fault(me, app, days, found, Fault.KNOWLEDGE_GAP),
-            "to_fix": _at_fault(me, app, days, found, Fault.MISSED_RETRIEVAL),
+            "to_add": _at_fault(me, app, days, all_reports, Fault.KNOWLEDGE_GAP),
+            "to_fix": _at_fault(me, app, days, all_reports, Fault.MISSED_RETRIEVAL),
         },
     )
 
 
 def _at_fault(
-    me: Visitor, app: str, days: Window, found: list[TopicReport], fault: Fault
+    me: Visitor, app: str, days: Window, all_reports: list[TopicReport], fault: Fault
 ) -> list[TopicView]:
     """Topics with this fault, those with most of it first, and questions that have it."""
-    have = [report for report in found if fault in report.faults]
+    have = [report for report in all_reports if fault in report.faults]
     have.sort(key=lambda one: (-one.faults[fault].value * one.questions, one.id))
     return [
         TopicView(report=report, questions=_questions(me, app, days, report.id, fault))

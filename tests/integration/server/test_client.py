@@ -97,7 +97,7 @@ def test_a_person_says_what_was_at_fault(url: str, services: Services) -> None:
 
 
 def test_traces_come_as_dicts_across_pages(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rag_monitor.client_requests.PAGE", 25)
+    monkeypatch.setattr("rag_monitor.client.requests.PAGE", 25)
     with Client(url) as monitor:
         every = monitor.traces(limit=None)
         some = monitor.traces(limit=30)

@@ -1,12 +1,4 @@
-"""Read traces and scores back over HTTP, as dicts or as data frames.
-
-    from rag_monitor.client import Client
-
-    with Client("http://127.0.0.1:8700") as monitor:
-        bad = monitor.traces(metric="faithfulness", below=0.5, as_frame="pandas")
-
-Needs only the standard library; pandas or polars are imported when a frame is asked for.
-"""
+"""The client that people use: one method for each thing the API tells."""
 
 from __future__ import annotations
 
@@ -17,11 +9,9 @@ from http import HTTPStatus
 from typing import Any, Literal
 from urllib.parse import quote
 
-from rag_monitor.client_requests import ClientError, Requests, Transport, problem_of
-from rag_monitor.client_rows import day_text, document_row, score_row, topic_row, trace_row
+from rag_monitor.client.requests import ClientError, Requests
+from rag_monitor.client.rows import day_text, document_row, score_row, topic_row, trace_row
 from rag_monitor.outbound.retry import LATER, REFUSED
-
-__all__ = ["Client", "ClientError", "FrameKind", "Transport", "problem_of"]
 
 FrameKind = Literal["pandas", "polars"]
 
