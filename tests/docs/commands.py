@@ -25,6 +25,7 @@ _ELSEWHERE = {
     "serve": "the monitor these snippets talk to was started by it",
     "golden": "asks an endpoint of yours; tests/unit/offline runs it against one",
     "calibrate": "needs hundreds of labelled rows; tests/unit/cli runs it",
+    "documents": "asks a monitor with traces; tests/integration/test_documents.py runs it",
 }
 """Our commands whose options are checked here, and which run in other tests."""
 _ONCE = {("rules", "check")}

@@ -24,8 +24,6 @@ NEWCOMER = ROOT / "tests" / "integrations" / "newcomer_app.py"
 _ASKED = {
     "docs/quickstart.md": "How long is the warranty?",
     "docs/zh/quickstart.md": "首套房最低首付比例是多少?",
-    "docs/migrating-from-ragas.md": "How long is the warranty?",
-    "docs/zh/migrating-from-ragas.md": "How long is the warranty?",
 }
 """By page, what a reader who followed it finds asked, answered and scored in the monitor."""
 _OTHERS = re.compile(r"adr/|zh/")

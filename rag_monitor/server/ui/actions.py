@@ -177,7 +177,7 @@ def _what_it_does(me: Visitor, annotation: FeedbackIn) -> str:
         return "kept"
     drawn = {one.judge for one in stored.decisions}
     if annotation.fault is not None:
-        diagnosed = {found.judge for found in stored.faults}
+        diagnosed = {diagnosis.judge for diagnosis in stored.faults}
         corrects = (
             corrects_judge(one, drawn) for one in stored.scores if str(one.judge) in diagnosed
         )
