@@ -29,6 +29,7 @@ OPERATIONS = {
     ("delete", "/api/v1/users/{user_id}"),
     ("get", "/api/v1/summary"),
     ("get", "/api/v1/series"),
+    ("get", "/api/v1/faults"),
     ("get", "/api/v1/releases/compare"),
     ("get", "/api/v1/decisions/{trace_id}"),
     ("get", "/api/v1/rules"),
