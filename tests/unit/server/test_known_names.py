@@ -7,6 +7,7 @@ from dataclasses import replace
 import httpx
 import pytest
 
+from rag_monitor.domain.fault import FAULT_METRICS
 from rag_monitor.domain.feedback import Feedback
 from rag_monitor.server.services import Services
 from rag_monitor.server.validation import METRIC_NAMES
@@ -94,7 +95,7 @@ async def test_the_document_lists_the_metrics_there_are(client: httpx.AsyncClien
     asked = document["paths"]["/api/v1/series"]["get"]["parameters"]
     assert mark["anyOf"][0]["enum"] == list(METRIC_NAMES)
     (series,) = [one["schema"]["enum"] for one in asked if one["name"] == "metric"]
-    assert series == list(METRIC_NAMES)
+    assert series == [*METRIC_NAMES, *FAULT_METRICS]
 
 
 async def test_a_time_is_no_metric_and_said_to_be_elsewhere(client: httpx.AsyncClient) -> None:

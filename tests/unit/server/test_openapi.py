@@ -31,6 +31,7 @@ OPERATIONS = {
     ("get", "/api/v1/topics"),
     ("get", "/api/v1/topics/gaps.csv"),
     ("get", "/api/v1/series"),
+    ("get", "/api/v1/faults"),
     ("get", "/api/v1/releases/compare"),
     ("get", "/api/v1/decisions/{trace_id}"),
     ("get", "/api/v1/rules"),
