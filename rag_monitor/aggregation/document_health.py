@@ -81,6 +81,7 @@ class Share:
 
 
 NO_SHARE: Final = Share()
+_NO_SUMS: Final = ShareSums()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +95,7 @@ class DocumentHealth:
     """From 1; of its best passage in each trace."""
     in_context: int = 0
     """Traces in which it reached the model."""
-    shares: Mapping[str, Share] = field(default_factory=dict)
+    sums: Mapping[str, ShareSums] = field(default_factory=dict)
     """By `SHARES`."""
     excess: float | None = None
     """Adjusted p-value of being in answers at fault more often than others; None: not tested."""
@@ -105,6 +106,11 @@ class DocumentHealth:
     info: DocumentInfo = field(default_factory=DocumentInfo)
     age_days: int | None = None
     """Since the date that its metadata give; None: they give none."""
+
+    @property
+    def shares(self) -> dict[str, Share]:
+        """By `SHARES`; made when asked for, as few of many documents are shown."""
+        return {share: _share(self.sums.get(share, _NO_SUMS)) for share in SHARES}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,8 +164,11 @@ def with_info(document: DocumentHealth, info: DocumentInfo | None, now: datetime
 
 def is_noisy(document: DocumentHealth) -> bool:
     """Whether it is retrieved in vain."""
-    useful = document.shares.get("useful", NO_SHARE)
-    return useful.judged >= MIN_JUDGED and useful.upper is not None and useful.upper < NOISY_BELOW
+    sums = document.sums.get("useful", _NO_SUMS)
+    if sums.count < MIN_JUDGED:
+        return False
+    upper = _share(sums).upper
+    return upper is not None and upper < NOISY_BELOW
 
 
 def is_harmful(document: DocumentHealth) -> bool:
@@ -226,16 +235,16 @@ def _health(
     disputed: tuple[int, int],
 ) -> DocumentHealth:
     retrieved = sum(row.retrieved for row in rows)
-    sums = dict.fromkeys(SHARES, ShareSums())
+    sums: dict[str, ShareSums] = {}
     for row in rows:
         for share, value in row.shares.items():
-            sums[share] = sums[share].plus(value)
+            sums[share] = sums[share].plus(value) if share in sums else value
     return DocumentHealth(
         key=key,
         retrieved=retrieved,
         mean_rank=sum(row.ranks for row in rows) / retrieved if retrieved > 0 else None,
         in_context=sum(row.in_context for row in rows),
-        shares={share: _share(value) for share, value in sums.items()},
+        sums=sums,
         excess=excess,
         conflicts=disputed[0],
         outdated=disputed[1],

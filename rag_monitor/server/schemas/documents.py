@@ -8,13 +8,11 @@ from typing import Annotated
 from pydantic import Field
 
 from rag_monitor.aggregation.document_health import (
-    NO_SHARE,
     DocumentHealth,
     Share,
 )
 from rag_monitor.aggregation.document_uses import inventory_id
 from rag_monitor.domain.document import (
-    SHARES,
     DocumentInfo,
     DocumentKey,
     DocumentKind,
@@ -90,7 +88,7 @@ class DocumentOut(DocumentName):
     @classmethod
     def from_domain(cls, one: DocumentHealth) -> DocumentOut:
         """The document as it goes out."""
-        shares = {name: ShareOut.from_domain(one.shares.get(name, NO_SHARE)) for name in SHARES}
+        shares = {name: ShareOut.from_domain(share) for name, share in one.shares.items()}
         return cls(
             **DocumentName.of(one.key, one.info).model_dump(),
             retrieved=one.retrieved,
