@@ -27,14 +27,14 @@ def dump_buckets(sums: Mapping[str, Sequence[float]]) -> str:
 
 def load_buckets(text: str | None) -> dict[str, Sequence[float]]:
     """The sums of the rollups whose texts these are, added up."""
-    found: dict[str, Sequence[float]] = {}
+    sums: dict[str, Sequence[float]] = {}
     if not text:
-        return found
+        return sums
     for item in text.replace(",", ";").split(";"):
         name, _, payload = item.partition("=")
         if name:
-            _add(found, name, b64decode(payload))
-    return found
+            _add(sums, name, b64decode(payload))
+    return sums
 
 
 def _packed(values: Sequence[float]) -> bytes:
@@ -44,16 +44,16 @@ def _packed(values: Sequence[float]) -> bytes:
     return _DENSE.pack(*values)
 
 
-def _add(found: dict[str, Sequence[float]], name: str, packed: bytes) -> None:
-    have = found.get(name)
+def _add(sums: dict[str, Sequence[float]], name: str, packed: bytes) -> None:
+    have = sums.get(name)
     if len(packed) == _DENSE.size:
         values = _DENSE.unpack(packed)
-        found[name] = values if have is None else [a + b for a, b in zip(have, values, strict=True)]
+        sums[name] = values if have is None else [a + b for a, b in zip(have, values, strict=True)]
         return
     added = [0.0] * CLUSTER_BUCKETS if have is None else list(have)
     for bucket, value in _pairs(packed):
         added[bucket] += value
-    found[name] = added
+    sums[name] = added
 
 
 def _pairs(packed: bytes) -> Iterable[tuple[int, float]]:
