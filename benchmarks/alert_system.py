@@ -48,7 +48,7 @@ from typing import Any
 from rag_monitor.aggregation.rollup import summarise
 from rag_monitor.aggregation.rollup_cache import RollupCache
 from rag_monitor.alerting.engine import AlertEngine, Transition
-from rag_monitor.alerting.estimates import RuleEstimates
+from rag_monitor.alerting.estimates import RULE_OPTIONS, RuleEstimates
 from rag_monitor.alerting.rules import check_rule
 from rag_monitor.domain.alert import AlertRule, AlertState, RuleKind, Severity
 from rag_monitor.domain.judgement import Aspect, Judgement, JudgeRequest, Verdict
@@ -249,7 +249,7 @@ class House:
             check_rule(rule)
             self.store.rules.save(rule)
         self.memory = RollupCache(self.store.rollups)
-        estimates = RuleEstimates(self.memory, _Catalogue(apps))
+        estimates = RuleEstimates(self.memory, _Catalogue(apps), options=RULE_OPTIONS)
         self.engine = AlertEngine(
             estimates, self.store.rules, self.store.alerts, self.clock, channels=("pager",)
         )

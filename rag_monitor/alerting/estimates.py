@@ -14,6 +14,9 @@ from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.window import Estimate, Series, Window
 from rag_monitor.store.traces import Traces
 
+RULE_OPTIONS: Final = EstimateOptions(min_labelled=None, dependence=timedelta(hours=6))
+"""Of rules that are looked at all the time: what they read is kept for half a day
+(`RollupCacheOptions.kept`), in which the six hours before a window before one of six hours lie."""
 _LIVE_CACHE_AGE: Final = timedelta(minutes=10)
 """How long the counts of traces that an app sent before are cached."""
 _LIVE_CACHE_SIZE: Final = 20_000

@@ -10,13 +10,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from rag_monitor.aggregation.estimates import EstimateOptions
 from rag_monitor.aggregation.rollup_cache import RollupCache, RollupCacheOptions
 from rag_monitor.aggregation.totals import RollupSource
 from rag_monitor.alerting.dispatcher import Dispatcher
 from rag_monitor.alerting.engine import AlertEngine
+<<<<<<< HEAD
 from rag_monitor.alerting.estimates import RuleEstimates
 from rag_monitor.alerting.incidents.teller import IncidentTeller
+=======
+from rag_monitor.alerting.estimates import RULE_OPTIONS, RuleEstimates
+>>>>>>> clusters
 from rag_monitor.alerting.notifiers.registry import build_all
 from rag_monitor.alerting.replay import Replay, replay
 from rag_monitor.config import Settings
@@ -135,11 +138,6 @@ class Worker:
         return run
 
 
-_RULES: Final = EstimateOptions(min_labelled=None, dependence=timedelta(hours=6))
-"""What rules look at again and again is kept for half a day (`RollupCacheOptions.kept`): a stretch
-of six hours before the window before one of six hours lies in it."""
-
-
 @dataclass(slots=True, kw_only=True)
 class Runtime:
     """What works in this process; without a worker it only answers questions."""
@@ -170,7 +168,7 @@ class Runtime:
             options = RollupCacheOptions(kept=timedelta(days=400), ahead=timedelta(days=1))
             memory = RollupCache(self.rollups, options, app=app)
             memory.begin(until)
-            return self.estimates.reading(memory, _RULES)
+            return self.estimates.reading(memory, RULE_OPTIONS)
 
         return replay(rule, self.estimates, since, until, source_of=source_of)
 
@@ -220,7 +218,7 @@ def build_runtime(
     )
     leadership = Leadership(store.leases, owner, settings.worker.leader_ttl_s)
     engine = AlertEngine(
-        RuleEstimates(memory, store.traces, budget=budget, options=_RULES),
+        RuleEstimates(memory, store.traces, budget=budget, options=RULE_OPTIONS),
         store.rules,
         store.alerts,
         clock,

@@ -12,8 +12,10 @@ from rag_monitor.aggregation.keys import COMBINED
 from rag_monitor.domain.fault import FAULT_METRICS
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.selection import Selection
+from rag_monitor.domain.trace import TraceStatus
 from rag_monitor.domain.window import Estimate, Series, Window
 from rag_monitor.metrics.routing import Confusion
+from rag_monitor.statistics.wilson import wilson_interval
 from rag_monitor.testing import ManualClock
 from tests.unit.server.story import JUDGE
 
@@ -144,6 +146,20 @@ class FakeEstimates:
 
     def routing(self, selection: Selection) -> list[Confusion]:
         return [Confusion(kind=HitKind.PLUGIN, name="calculator", tp=87, fp=4, tn=190, fn=13)]
+
+    def status_share(self, selection: Selection, status: TraceStatus) -> Estimate:
+        counts = self.traces(selection)
+        total, ended = sum(counts.values()), counts.get(status.value, 0)
+        ends = wilson_interval(ended, total) if total else None
+        return Estimate(
+            series=selection.series(f"traces:{status.value}"),
+            window=selection.window,
+            value=ended / total if total else None,
+            lower=ends.lower if ends else None,
+            upper=ends.upper if ends else None,
+            traces=total,
+            judged=total,
+        )
 
     def traces(self, selection: Selection) -> dict[str, int]:
         return {"ok": 2117, "error": 31, "cancelled": 12}
