@@ -237,13 +237,8 @@ class Estimates:
             base = sum_of(self._sums(of, TRACES_METRIC)) if basis == "all" else hits
             return Share(hits=hits.total, by_bucket=per_bucket(hits, "y"), base=base)
 
-<<<<<<< HEAD
         hit_share = self._share(f"{HIT_RATE_METRIC}:{dimension}", selection, counted)
         return replace(hit_share, traces=sum(self.traces(selection).values()))
-=======
-        share = self._share(f"{HIT_RATE_METRIC}:{dimension}", selection, counted)
-        return replace(share, traces=sum(self.traces(selection).values()))
->>>>>>> clusters
 
     def status_share(self, selection: Selection, status: TraceStatus) -> Estimate:
         """Traces that ended in this status over all traces; the metric is `traces:<status>`."""

@@ -151,15 +151,8 @@ def design_effect(
         return INDEPENDENT
     # As many as tell something; of few clusters most buckets are empty (CR1; Cameron and Miller,
     # Journal of Human Resources 50, 2015).
-<<<<<<< HEAD
-    telling = over.degrees + 1
-    clustered = (
-        between_buckets(influence) * (1.0 - 1.0 / len(influence)) * telling / (telling - 1.0)
-    )
-=======
     clusters = over.degrees + 1
     clustered = between_buckets(influence) * (1.0 - 1.0 / len(influence)) * clusters / over.degrees
->>>>>>> clusters
     excess = over.pairs_per_trace
     part = 1.0
     if variance > 0.0:

@@ -27,16 +27,6 @@ def dump_buckets(sums: Mapping[str, Sequence[float]]) -> str:
 
 def load_buckets(text: str | None) -> dict[str, Sequence[float]]:
     """The sums of the rollups whose texts these are, added up."""
-<<<<<<< HEAD
-    added_up: dict[str, Sequence[float]] = {}
-    if not text:
-        return added_up
-    for item in text.replace(",", ";").split(";"):
-        name, _, payload = item.partition("=")
-        if name:
-            _add(added_up, name, b64decode(payload))
-    return added_up
-=======
     sums: dict[str, Sequence[float]] = {}
     if not text:
         return sums
@@ -45,7 +35,6 @@ def load_buckets(text: str | None) -> dict[str, Sequence[float]]:
         if name:
             _add(sums, name, b64decode(payload))
     return sums
->>>>>>> clusters
 
 
 def _packed(values: Sequence[float]) -> bytes:
@@ -55,30 +44,16 @@ def _packed(values: Sequence[float]) -> bytes:
     return _DENSE.pack(*values)
 
 
-<<<<<<< HEAD
-def _add(added_up: dict[str, Sequence[float]], name: str, packed: bytes) -> None:
-    have = added_up.get(name)
-    if len(packed) == _DENSE.size:
-        values = _DENSE.unpack(packed)
-        added_up[name] = (
-            values if have is None else [a + b for a, b in zip(have, values, strict=True)]
-        )
-=======
 def _add(sums: dict[str, Sequence[float]], name: str, packed: bytes) -> None:
     have = sums.get(name)
     if len(packed) == _DENSE.size:
         values = _DENSE.unpack(packed)
         sums[name] = values if have is None else [a + b for a, b in zip(have, values, strict=True)]
->>>>>>> clusters
         return
     added = [0.0] * CLUSTER_BUCKETS if have is None else list(have)
     for bucket, value in _pairs(packed):
         added[bucket] += value
-<<<<<<< HEAD
-    added_up[name] = added
-=======
     sums[name] = added
->>>>>>> clusters
 
 
 def _pairs(packed: bytes) -> Iterable[tuple[int, float]]:

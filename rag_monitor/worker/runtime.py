@@ -14,12 +14,8 @@ from rag_monitor.aggregation.rollup_cache import RollupCache, RollupCacheOptions
 from rag_monitor.aggregation.totals import RollupSource
 from rag_monitor.alerting.dispatcher import Dispatcher
 from rag_monitor.alerting.engine import AlertEngine
-<<<<<<< HEAD
-from rag_monitor.alerting.estimates import RuleEstimates
-from rag_monitor.alerting.incidents.teller import IncidentTeller
-=======
 from rag_monitor.alerting.estimates import RULE_OPTIONS, RuleEstimates
->>>>>>> clusters
+from rag_monitor.alerting.incidents.teller import IncidentTeller
 from rag_monitor.alerting.notifiers.registry import build_all
 from rag_monitor.alerting.replay import Replay, replay
 from rag_monitor.config import Settings

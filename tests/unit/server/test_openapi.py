@@ -31,14 +31,11 @@ OPERATIONS = {
     ("get", "/api/v1/topics"),
     ("get", "/api/v1/topics/gaps.csv"),
     ("get", "/api/v1/series"),
-<<<<<<< HEAD
     ("get", "/api/v1/faults"),
-=======
     ("get", "/api/v1/documents"),
     ("get", "/api/v1/documents.csv"),
     ("post", "/api/v1/documents/inventory"),
     ("delete", "/api/v1/documents/inventory"),
->>>>>>> documents
     ("get", "/api/v1/releases/compare"),
     ("get", "/api/v1/decisions/{trace_id}"),
     ("get", "/api/v1/rules"),
