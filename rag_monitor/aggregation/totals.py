@@ -76,6 +76,15 @@ class Totals:
             self.clusters[name] = sums
         sums[bucket] += value
 
+    def add_weight(self, bucket: int | None, weight: float, total: float = 0.0) -> None:
+        """Add a weight and a weighted value to their bucket; None: buckets are not kept."""
+        if bucket is None:
+            return
+        if weight:
+            self.add_to_bucket("r", bucket, weight)
+        if total:
+            self.add_to_bucket("y", bucket, total)
+
     def add(self, row: Rollup | Totals) -> None:
         """Add one rollup, or other sums."""
         self.count += row.count

@@ -10,10 +10,12 @@ from datetime import timedelta
 import pytest
 
 from rag_monitor.aggregation.estimates import EstimateOptions, Estimates
+from rag_monitor.aggregation.fault_sums import of_metric
+from rag_monitor.aggregation.keys import of_knowledge_base
 from rag_monitor.aggregation.rollup import summarise
-from rag_monitor.aggregation.totals import merged
+from rag_monitor.aggregation.totals import Totals, merged, sum_of
 from rag_monitor.domain.decision import PEOPLE
-from rag_monitor.domain.fault import FAULT_METRICS, Fault, fault_metric
+from rag_monitor.domain.fault import FAULT_METRIC, FAULT_METRICS, Fault, fault_metric
 from rag_monitor.domain.hit import Hit, HitKind
 from rag_monitor.domain.judgement import JudgeIdentity
 from rag_monitor.domain.rollup import TraceFacts
@@ -25,13 +27,23 @@ from tests.unit.aggregation.memory import BIG, EMBEDDED, HOUR, MemoryRollups, fa
 INVENTED = fault_metric(Fault.INVENTED)
 
 
-def history(seed: int, traces: int = 300, rate: float = 0.4) -> list[TraceFacts]:
-    """Traces of an hour, some judged by a second judge, some labelled by people."""
+def history(
+    seed: int, traces: int = 300, rate: float = 0.4, turns: int | None = None
+) -> list[TraceFacts]:
+    """Traces of an hour, some judged by a second judge, some labelled by people.
+
+    Args:
+        seed: Of chance.
+        traces: How many.
+        rate: Of those that the second judge sees.
+        turns: Of each session; None: no session is known.
+    """
     draw = random.Random(seed)
-    return [_trace(draw, rate, draw.random() < rate) for _ in range(traces)]
+    sessions = [None if turns is None else f"s-{number // turns}" for number in range(traces)]
+    return [_trace(draw, rate, draw.random() < rate, session) for session in sessions]
 
 
-def _trace(draw: random.Random, rate: float, judged: bool) -> TraceFacts:
+def _trace(draw: random.Random, rate: float, judged: bool, session: str | None) -> TraceFacts:
     at_fault = draw.random() < 0.3
     scores = [_scores(draw, EMBEDDED)]
     faults = {str(EMBEDDED): _probabilities(draw, at_fault)}
@@ -48,7 +60,9 @@ def _trace(draw: random.Random, rate: float, judged: bool) -> TraceFacts:
         labels = {metric: float(at_fault and metric == INVENTED) for metric in FAULT_METRICS}
     kb = (Hit(kind=HitKind.KNOWLEDGE_BASE, name="loans", ok=True),) if draw.random() < 0.5 else ()
     at = EPOCH + timedelta(minutes=draw.randrange(60))
-    found = facts(*scores, at=at, probabilities=probabilities, hits=kb, release="v1")
+    found = facts(
+        *scores, at=at, probabilities=probabilities, hits=kb, release="v1", session_id=session
+    )
     return replace(found, faults=faults, labels=labels)
 
 
@@ -91,10 +105,11 @@ def as_refusals(found: Sequence[TraceFacts]) -> list[TraceFacts]:
 @pytest.mark.parametrize("knowledge_base", [None, "loans"])
 @pytest.mark.parametrize("judge", ["combined", str(EMBEDDED), str(BIG)])
 @pytest.mark.parametrize("min_labelled", [None, 10])
+@pytest.mark.parametrize("turns", [None, 4])
 def test_a_share_is_estimated_from_probabilities_as_a_score_is_from_its_values(
-    judge: str, knowledge_base: str | None, min_labelled: int | None
+    judge: str, knowledge_base: str | None, min_labelled: int | None, turns: int | None
 ) -> None:
-    found = history(1)
+    found = history(1, turns=turns)
     options = EstimateOptions(min_judged=10, min_labelled=min_labelled)
     names = {} if knowledge_base is None else {"knowledge_base": knowledge_base}
 
@@ -107,10 +122,45 @@ def test_a_share_is_estimated_from_probabilities_as_a_score_is_from_its_values(
 
     assert share.lower is not None
     assert (min_labelled is not None and judge != str(EMBEDDED)) == (share.judge_bias is not None)
+    assert (share.design_effect == 1.0) == (turns is None)
     for name in ("value", "lower", "upper", "judge_bias", "judge_bias_se", "effective"):
         assert getattr(share, name) == pytest.approx(getattr(score, name)), name
+    assert share.design_effect == pytest.approx(score.design_effect)
     for name in ("traces", "judged", "failed", "suspect", "labelled", "notes", "rests_on"):
         assert getattr(share, name) == getattr(score, name), name
+
+
+@pytest.mark.parametrize("knowledge_base", [None, "loans"])
+@pytest.mark.parametrize("judge", [str(EMBEDDED), str(BIG)])
+@pytest.mark.parametrize("turns", [None, 4])
+def test_the_sums_of_a_fault_are_those_of_a_row_of_its_own(
+    judge: str, knowledge_base: str | None, turns: int | None
+) -> None:
+    found = history(9, turns=turns)
+
+    shared = _sums(found, FAULT_METRIC, judge, knowledge_base)
+    apart = _sums(as_refusals(found), "refusal_rate", judge, knowledge_base)
+
+    assert apart.count > 20
+    assert (apart.moment("h.n") > 5) == (judge == str(BIG))
+    assert bool(apart.clusters) == (turns is not None)
+    for name in ("count", "failed", "not_applicable", "suspect", "total", "squares", "weight"):
+        assert getattr(shared, name) == pytest.approx(getattr(apart, name)), name
+    for name in ("weighted_total", "weight_squares", "weighted_squares"):
+        assert getattr(shared, name) == pytest.approx(getattr(apart, name)), name
+    for name in shared.moments.keys() | apart.moments.keys():
+        assert shared.moment(name) == pytest.approx(apart.moment(name), abs=1e-9), name
+    for name in shared.clusters.keys() | apart.clusters.keys():
+        ours, theirs = (list(sums.clusters.get(name, [0.0] * 64)) for sums in (shared, apart))
+        assert ours == pytest.approx(theirs, abs=1e-9), name
+
+
+def _sums(
+    found: Sequence[TraceFacts], metric: str, judge: str, knowledge_base: str | None
+) -> Totals:
+    named = of_knowledge_base(metric, knowledge_base)
+    rows = [row for row in summarise(found) if (row.key.metric, row.key.judge) == (named, judge)]
+    return sum_of(of_metric(rows, INVENTED if metric == FAULT_METRIC else metric))
 
 
 def test_the_sums_of_all_faults_are_one_row_for_each_judge_and_knowledge_base() -> None:
