@@ -11,7 +11,8 @@ from rag_monitor.domain.trace import RetrievedDocument
 from rag_monitor.language.normalise import fold
 from rag_monitor.language.value_conflicts import years_of
 
-_DIGITS: Final = re.compile(r"\d+")
+_DIGITS: Final = re.compile(r"\d{1,19}")
+"""Metadata come from outside, and a text of thousands of digits is no number to Python."""
 
 Age = tuple[int, ...]
 """A date, a version or a moment as numbers, the most significant first."""

@@ -15,7 +15,7 @@ from rag_monitor.language.normalise import to_simplified
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _SideTask:
-    """One kind of side task, as patterns for `re`, the Chinese in simplified characters."""
+    """One kind of side task, as patterns for `re`; they see Chinese in simplified characters."""
 
     named: str = ""
     """In names of spans and agents."""
@@ -116,7 +116,7 @@ _LOOKED_AT: Final = 300
 
 def names_side_task(name: str) -> bool:
     """Whether the name of a span or agent, in words, is that of a side task."""
-    return _NAMED.search(name) is not None
+    return _NAMED.search(to_simplified(name)) is not None
 
 
 def instructs_side_task(text: str) -> bool:

@@ -33,6 +33,8 @@ _MOST_PAIRS: Final = 2.0
 """A window is not believed to have more pairs per trace than so many times those of the stretch."""
 _SURE: Final = 2.0
 """Standard errors that make pairs more than chance; of pairs and traces it is sqrt(2/(G - 1))."""
+_COMPARABLE: Final = 2.0
+"""Of fewer clusters none can be held against another: what they add sums to 0 whatever they are."""
 _FREE: Final = 1_000_000
 """As many degrees of freedom as a normal quantile needs, and more."""
 
@@ -117,12 +119,16 @@ class Sizes:
         return self.pairs / self.judged_squares if self.judged_squares > 0.0 else 0.0
 
     @property
-    def degrees(self) -> int:
-        """Clusters that weigh as much as these, or buckets, less one; at least 1."""
+    def clusters(self) -> float:
+        """So many of equal weight vary as these do; no more than buckets that hold any."""
         square = self.pairs + self.squares * self.share
-        clusters = math.fsum(self.buckets) ** 2 / square if square > 0.0 else 0.0
-        occupied = sum(size > 0.0 for size in self.buckets)
-        return max(1, int(min(clusters, occupied)) - 1)
+        equal = math.fsum(self.buckets) ** 2 / square if square > 0.0 else 0.0
+        return min(equal, sum(size > 0.0 for size in self.buckets))
+
+    @property
+    def degrees(self) -> int:
+        """Whole clusters less one; at least 1."""
+        return max(1, int(self.clusters) - 1)
 
     def pairs_against(self, other: Sizes) -> float:
         """Pairs per trace here over those of `other`."""
@@ -138,8 +144,8 @@ def design_effect(
 ) -> DesignEffect:
     """The design effect of a window, from a stretch of time that holds it.
 
-    Where everything that was judged in the stretch is alike nothing tells whether traces of a
-    cluster are: then each cluster counts as one.
+    Where everything that was judged in the stretch is alike, or is of one cluster, nothing tells
+    whether traces of a cluster are: then each cluster counts as one.
 
     Args:
         influence: What each bucket of the stretch adds to its estimate.
@@ -155,7 +161,7 @@ def design_effect(
     clustered = between_buckets(influence) * (1.0 - 1.0 / len(influence)) * clusters / over.degrees
     excess = over.pairs_per_trace
     part = 1.0
-    if variance > 0.0:
+    if variance > 0.0 and over.clusters >= _COMPARABLE:
         excess = (clustered - over.share * variance) / variance
         whole = clustered + (1.0 - over.share) * variance
         part = clustered / whole if whole > 0.0 else 1.0

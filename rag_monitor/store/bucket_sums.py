@@ -1,4 +1,4 @@
-"""Sums per bucket as text: a fifth of what the same numbers take as JSON, in space and in time.
+"""Sums per bucket as text, which is shorter and read faster than the same numbers as JSON.
 
 `name=payload;name=payload`, the payload in base64: 64 floats of 32 bits, little-endian; or, where
 most are 0, as in the row of a minute, a byte for the bucket and a float for each that is not.

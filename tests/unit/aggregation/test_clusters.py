@@ -150,6 +150,21 @@ def test_few_sessions_are_said() -> None:
     assert "few_sessions" not in many.notes
 
 
+def test_a_single_session_is_worth_one_trace() -> None:
+    one = [
+        facts(value(float(turn % 7 > 0)), at=EPOCH + turn % 60 * MINUTE, session_id="s")
+        for turn in range(300)
+    ]
+
+    found = Estimates(MemoryRollups(one)).estimate(series(), HOUR)
+
+    assert "few_sessions" in found.notes
+    assert found.effective == pytest.approx(1.0, abs=0.1)
+    assert found.lower is not None
+    assert found.upper is not None
+    assert found.upper - found.lower > 0.9
+
+
 def test_steps_of_a_chart_count_sessions_as_the_whole_does() -> None:
     given = _sessions(200, 5)
     source = Estimates(MemoryRollups(given))

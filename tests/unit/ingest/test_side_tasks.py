@@ -128,3 +128,13 @@ def test_a_summary_that_nothing_stands_beside_is_the_answer() -> None:
     only = span(2, "chat m", _call("总结以下对话：甲：你好", SAID, ""), parent=1, ms=(5, 15))
 
     assert trace_of(WEB, only).answer == SAID
+
+
+@pytest.mark.parametrize(
+    "name", ["生成标题", "產生標題", "意图识别", "意圖識別", "内容审核", "內容審核"]
+)
+def test_a_call_is_known_by_its_name_in_either_script(name: str) -> None:
+    answering = span(2, "chat m", _call(ASKED, SAID, "请回答。"), parent=1, ms=(20, 110))
+    aside = span(3, name, _call(ASKED, BESIDE, "你是一个助手。"), parent=1, ms=(120, 190))
+
+    assert trace_of(WEB, answering, aside).answer == SAID

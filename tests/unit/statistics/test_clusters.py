@@ -120,6 +120,17 @@ def test_where_all_is_alike_a_session_counts_as_one() -> None:
     assert interval.upper == 1.0
 
 
+@pytest.mark.parametrize("counts", [[300], [300, 3]])
+def test_where_all_is_of_one_session_it_counts_as_one(counts: list[int]) -> None:
+    """What the buckets add sums to 0, so that a single one adds nothing, however its traces are."""
+    variance = 0.15 * 0.85 / sum(counts)
+
+    found = design_effect([0.0] * BUCKETS, variance, _sizes(counts))
+
+    assert found.value > 290.0
+    assert clustered_wilson(0.15, math.sqrt(variance), 300.0, found).effective < 1.1
+
+
 def test_an_uncertain_design_effect_widens_more_at_a_higher_level() -> None:
     design = DesignEffect(2.0, degrees=5)
 
