@@ -48,7 +48,8 @@ class RollupCacheOptions:
     """What follows a window is read with it, as far as it is settled: for dry runs, which walk
     through the past and would ask the source at every step."""
     max_rows: int = 200_000
-    """Above this many rows (about 250 MB) no further metric is kept; it is read from the source."""
+    """Above this many minutes, of all apps and metrics, no further metric is kept; it is read from
+    the source. A minute has a row for each judge and release, larger where sessions are known."""
 
 
 class _Span(NamedTuple):
