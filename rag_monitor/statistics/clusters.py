@@ -35,6 +35,9 @@ _SURE: Final = 2.0
 """Standard errors that make pairs more than chance; of pairs and traces it is sqrt(2/(G - 1))."""
 _COMPARABLE: Final = 2.0
 """Of fewer clusters none can be held against another: what they add sums to 0 whatever they are."""
+_LONGEST: Final = 100.0
+"""Traces of one session, or one user, in a stretch of a day; a longer one is an id for everything.
+The simulations go up to 40."""
 _FREE: Final = 1_000_000
 """As many degrees of freedom as a normal quantile needs, and more."""
 
@@ -119,6 +122,12 @@ class Sizes:
         return self.pairs / self.judged_squares if self.judged_squares > 0.0 else 0.0
 
     @property
+    def traces_per_cluster(self) -> float:
+        """Of the cluster of the average trace; exact where all weigh the same."""
+        own = self.squares * self.share
+        return 1.0 + self.pairs / own if own > 0.0 else 0.0
+
+    @property
     def clusters(self) -> float:
         """So many of equal weight vary as these do; no more than buckets that hold any."""
         square = self.pairs + self.squares * self.share
@@ -145,7 +154,9 @@ def design_effect(
     """The design effect of a window, from a stretch of time that holds it.
 
     Where everything that was judged in the stretch is alike, or is of one cluster, nothing tells
-    whether traces of a cluster are: then each cluster counts as one.
+    whether traces of a cluster are: then each cluster counts as one. Clusters that no conversation
+    is as long as tell nothing of traces: these are independent then. Else an application that sends
+    one user for everybody would have no interval, and no rule could ever fire.
 
     Args:
         influence: What each bucket of the stretch adds to its estimate.
@@ -154,6 +165,8 @@ def design_effect(
         window: Sizes of the window; None: it is the stretch.
     """
     if not over.share or (window is not None and not window.share):
+        return INDEPENDENT
+    if over.traces_per_cluster > _LONGEST:
         return INDEPENDENT
     # As many as tell something; of few clusters most buckets are empty (CR1; Cameron and Miller,
     # Journal of Human Resources 50, 2015).
