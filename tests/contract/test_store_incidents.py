@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import Connection, select, update
 
 from rag_monitor.alerting.incidents.teller import IncidentTeller
 from rag_monitor.domain.alert import Alert, AlertState, Notification, RuleKind, Severity
@@ -24,6 +25,7 @@ from rag_monitor.domain.stored import RetentionPolicy
 from rag_monitor.domain.trace import Retrieval, TraceStatus
 from rag_monitor.errors import NotFound
 from rag_monitor.store.store import Store
+from rag_monitor.store.tables import outbox
 from rag_monitor.testing import EPOCH, make_trace
 from tests.contract.evidence import claim, ingest
 
@@ -193,6 +195,44 @@ def test_erasing_a_user_takes_messages_about_their_traces(store: Store) -> None:
     store.traces.erase_user("default", "u-1")
 
     assert store.outbox.due(EPOCH + timedelta(seconds=1)) == []
+
+
+def test_a_message_whose_incident_cannot_be_read_is_sent_without(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    ingest(store, make_trace(id="1"))
+    told = incident(make_trace(id="1").trace_id)
+    alert = Alert(
+        id="a",
+        project="default",
+        rule="r",
+        app="faq",
+        state=AlertState.FIRING,
+        severity=Severity.PAGE,
+        since=EPOCH,
+        started_at=EPOCH,
+    )
+    message = Notification(
+        dedup_key="a:firing",
+        project="default",
+        channel="ops",
+        alert=alert,
+        event="firing",
+        created_at=EPOCH,
+        incident=told,
+    )
+    store.alerts.save([alert], [message])
+
+    def later_release(connection: Connection) -> None:
+        body = connection.execute(select(outbox.c.body)).scalar_one()
+        body["incident"]["story"]["examples"][0]["fault"] = "of a later release"
+        connection.execute(update(outbox).values(body=body))
+
+    store._database.transact(later_release)
+
+    (queued,) = store.outbox.due(EPOCH, lease_s=0)
+    assert (queued.alert, queued.incident) == (alert, None)
+    assert "without its incident" in caplog.text
 
 
 def test_retention_forgets_examples_with_their_traces_and_incidents_with_alerts(
