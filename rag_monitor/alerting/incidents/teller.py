@@ -77,13 +77,13 @@ class IncidentTeller:
         before = self._incidents.unfinished()
         together = timedelta(seconds=self._options.together_s)
         by_id = {incident.id: incident for incident in before}
-        current = self._told(grouped(alerts, before, now, together), by_id, rules, now)
+        current = self._tell_news(grouped(alerts, before, now, together), by_id, rules, now)
         return IncidentUpdate(
             changed=[incident for incident in current if incident != by_id.get(incident.id)],
             by_alert={alert.id: incident for incident in current for alert in incident.alerts},
         )
 
-    def _told(
+    def _tell_news(
         self,
         incidents: Sequence[Incident],
         before: Mapping[str, Incident],
@@ -95,13 +95,13 @@ class IncidentTeller:
         First those that have no story yet, then the one that was told longest ago.
         """
         until = self._monotonic() + _TELLING_S
-        told: dict[str, Incident] = {}
-        for incident in sorted(incidents, key=_told_at):
+        with_stories: dict[str, Incident] = {}
+        for incident in sorted(incidents, key=_last_telling):
             if self._monotonic() >= until:
                 break
             if self._has_news(incident, before.get(incident.id), now):
-                told[incident.id] = self._with_story(incident, rules, now)
-        return [told.get(incident.id, incident) for incident in incidents]
+                with_stories[incident.id] = self._with_story(incident, rules, now)
+        return [with_stories.get(incident.id, incident) for incident in incidents]
 
     def _with_story(
         self, incident: Incident, rules: Mapping[tuple[str, str], AlertRule], now: datetime
@@ -153,5 +153,5 @@ class IncidentTeller:
         return replace(incident, story=replace(story, examples=shown))
 
 
-def _told_at(incident: Incident) -> datetime:
+def _last_telling(incident: Incident) -> datetime:
     return _NEVER if incident.story is None else incident.story.told_at
