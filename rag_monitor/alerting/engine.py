@@ -169,7 +169,12 @@ class AlertEngine:
     ) -> None:
         """Group what fires into incidents; each message says which one it is about."""
         alerts = {alert.id: alert for alert in (*before, *run.changed)}
-        update = incidents.update(list(alerts.values()), rules, run.now)
+        try:
+            update = incidents.update(list(alerts.values()), rules, run.now)
+        except Exception:  # noqa: BLE001 - what is told of alerts must not cost the alerts
+            telemetry.JOB_FAILURES.labels(job="incident").inc()
+            _log.exception("alerts cannot be grouped into incidents; they are sent without")
+            return
         run.incidents.extend(update.changed)
         run.notifications = [
             replace(message, incident=update.by_alert.get(message.alert.id))

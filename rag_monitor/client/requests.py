@@ -156,7 +156,7 @@ class Requests:
     def _content(self, reply: Reply, member: str) -> dict[str, Any]:
         try:
             content: dict[str, Any] = json.loads(reply.body)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise self._strange(Message("something that is not JSON")) from error
         if not _holds(content, member):
             raise self._strange(Message("JSON of another shape"))

@@ -49,7 +49,7 @@ class Concentration:
     """Where the trouble is: one value of one dimension in which the share at fault rose more."""
 
     dimension: str
-    """`release`, `knowledge_base`, `model`, …"""
+    """`release`, `knowledge_base`, `model` or `topic`."""
     value: str
     excess: float
     """By how much more the share of bad answers rose in it than elsewhere."""
@@ -146,6 +146,8 @@ class IncidentTrace:
     release: str | None = None
     model: str | None = None
     knowledge_bases: tuple[str, ...] = ()
+    topic: str | None = None
+    """Its name, or its number where it has none; None: its question is of no topic."""
     latencies: Mapping[str, float] = field(default_factory=dict)
     """Milliseconds by metric, of those that are known."""
     scores: Mapping[str, float] = field(default_factory=dict)

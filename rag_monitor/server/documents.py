@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -213,7 +212,7 @@ def _decode(cursor: str, wanted: DocumentList | None) -> Place:
     try:
         padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
         of, *place = json.loads(base64.urlsafe_b64decode(padded))
-    except (ValueError, TypeError, binascii.Error):
+    except (ValueError, TypeError, RecursionError):  # base64's own error is a ValueError
         raise MalformedPayload("the cursor is not one this server handed out") from None
     if of != (wanted or "") or len(place) < _KEY_PARTS - 1:
         raise MalformedPayload("the cursor is not one of this list")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Final
@@ -12,6 +10,7 @@ from rag_monitor.aggregation.topics import TopicReport, topic_reports
 from rag_monitor.domain.fault import Fault
 from rag_monitor.domain.topic import TopicQuestion
 from rag_monitor.domain.window import Window
+from rag_monitor.server.csv_text import csv_text
 from rag_monitor.store.topics import MAX_QUESTIONS, QuestionQuery, Topics
 
 DEFAULT_WINDOW: Final = "7d"
@@ -20,8 +19,7 @@ SHOWN: Final = 200
 WITH_QUESTIONS: Final = 20
 """Topics, those of most impact, whose typical questions are read."""
 TYPICAL: Final = 3
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
-"""What a spreadsheet may take for the beginning of a formula."""
+_COLUMNS: Final = ("topic", "question", "asked_at", "trace_id")
 _DAY: Final = timedelta(days=1)
 
 
@@ -66,24 +64,17 @@ def questions_csv(questions: Iterable[TopicQuestion], names: dict[str, str]) -> 
         questions: Untrusted text.
         names: The name of the topic of each trace, by its id.
     """
-    text = io.StringIO()
-    rows = csv.writer(text)
-    rows.writerow(["topic", "question", "asked_at", "trace_id"])
-    for one in questions:
-        cells = [
-            names.get(one.trace_id, ""),
-            one.question,
-            one.started_at.isoformat(),
-            one.trace_id,
-        ]
-        rows.writerow([plain_cell(cell) for cell in cells])
-    return "\ufeff" + text.getvalue()  # without the mark Excel reads UTF-8 as something else
-
-
-def plain_cell(text: str) -> str:
-    """A cell that no spreadsheet takes for a formula (OWASP, "CSV Injection")."""
-    begun = text.lstrip(" \n\u3000")
-    return f"'{text}" if text.startswith(_FORMULA) or begun.startswith(_FORMULA) else text
+    rows = [
+        {
+            "topic": names.get(one.trace_id, ""),
+            "question": one.question,
+            "asked_at": one.started_at.isoformat(),
+            "trace_id": one.trace_id,
+        }
+        for one in questions
+    ]
+    # Without the mark Excel reads UTF-8 as something else.
+    return "\ufeff" + csv_text(_COLUMNS, rows)
 
 
 def _midnight(day: date) -> datetime:

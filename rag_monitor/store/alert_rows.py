@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from datetime import datetime
@@ -16,8 +17,10 @@ from rag_monitor.domain.alert import (
     RuleKind,
     Severity,
 )
+from rag_monitor.domain.incident import Incident
 from rag_monitor.store.incident_rows import dump_incident, load_incident
 
+_LOG: Final = logging.getLogger(__name__)
 _MOMENTS: Final = (
     "since",
     "started_at",
@@ -90,7 +93,6 @@ def dump_notification(notification: Notification) -> dict[str, Any]:
 
 def load_notification(row: Any) -> Notification:
     """A row of `outbox`."""
-    incident = row.body.get("incident")  # an earlier release names none
     return Notification(
         dedup_key=row.dedup_key,
         project=row.project,
@@ -99,8 +101,20 @@ def load_notification(row: Any) -> Notification:
         event=row.event,
         created_at=row.created_at,
         attempts=row.attempts,
-        incident=None if incident is None else load_incident(incident),
+        incident=_incident_of(row),
     )
+
+
+def _incident_of(row: Any) -> Incident | None:
+    """The incident of a message; one that cannot be read costs the story, not the message."""
+    body = row.body.get("incident")  # an earlier release names none
+    if body is None:
+        return None
+    try:
+        return load_incident(body)
+    except (KeyError, TypeError, ValueError):
+        _LOG.warning("message %s goes out without its incident, which cannot be read", row.id)
+        return None
 
 
 def _shallow(value: Any) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from rag_monitor.domain.fault import Fault
 from rag_monitor.domain.feedback import Feedback
 from rag_monitor.domain.score import ReportedScore
 from rag_monitor.domain.stored import LabelledScore
-from rag_monitor.store import rollup_changes
+from rag_monitor.store import rollup_changes, topic_changes
 from rag_monitor.store.engine import Database
 from rag_monitor.store.tables import feedback, reported_scores, scores, traces
 from rag_monitor.store.trace_rows import minute_of
@@ -56,6 +56,9 @@ class FeedbackAnnotations:
             if trace is not None:
                 minute = (mark.project, trace.app, minute_of(trace.started_at))
                 rollup_changes.mark_changed(connection, [minute], self._clock.now())
+                topic_changes.add_up_again(
+                    connection, mark.project, trace.app, trace.started_at.date()
+                )
 
         self._database.transact(work)
 

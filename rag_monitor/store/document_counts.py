@@ -164,27 +164,25 @@ def _fold(connection: Connection, group: Group) -> None:
         .offset(TOP)
     ).all()
     folded: dict[str, Sums] = defaultdict(dict)
-    for start in range(0, len(named), _LOOKUP):
-        part = [row.document for row in named[start : start + _LOOKUP]]
-        both = {(row.kind, row.document) for row in named[start : start + _LOOKUP]}
-        rows = connection.execute(
-            select(document_days).where(
-                *mine, table.document.in_(part), table.kind.not_in(_OPEN_ENDED)
+    by_kind: dict[str, list[str]] = defaultdict(list)
+    for row in named:
+        by_kind[row.kind].append(row.document)
+    for kind, names in by_kind.items():
+        for start in range(0, len(names), _LOOKUP):
+            # Deleted and read at once: what others added meanwhile is in it.
+            deleted = connection.execute(
+                delete(document_days)
+                .where(
+                    *mine,
+                    table.kind == kind,
+                    table.document.in_(names[start : start + _LOOKUP]),
+                )
+                .returning(table.judge, *(table[column] for column in COLUMNS))
             )
-        ).all()
-        for row in rows:
-            if (row.kind, row.document) in both:
+            for row in deleted:
                 into = folded[row.judge]
                 for column in COLUMNS:
                     into[column] = into.get(column, 0) + row._mapping[column]
-        for kind in {kind for kind, _ in both}:
-            connection.execute(
-                delete(document_days).where(
-                    *mine,
-                    table.kind == kind,
-                    table.document.in_([name for of, name in both if of == kind]),
-                )
-            )
     rest = {RowKey(_REST, "", judge): sums for judge, sums in folded.items()}
     _add_rows(connection, group, rest)
 

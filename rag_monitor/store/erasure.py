@@ -10,7 +10,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Delete, Text, Update, delete, select, type_coerce, update
 
 from rag_monitor.domain.stored import ErasureReport
-from rag_monitor.store import rollup_changes
+from rag_monitor.store import rollup_changes, topic_changes
 from rag_monitor.store.bulk import chunks
 from rag_monitor.store.document_counts import forget
 from rag_monitor.store.document_tables import document_uses
@@ -29,7 +29,6 @@ from rag_monitor.store.tables import (
     retrievals,
     scores,
     spans,
-    topic_days,
     trace_keys,
     trace_topics,
     traces,
@@ -88,6 +87,7 @@ def _erase_traces(
     removed["feedback"] += _delete(
         connection, feedback, feedback.c.project == project, feedback.c.author == user_id
     )
+    topics_before = topic_changes.topics_of(connection, project, ids)
     forget(database, connection, project, ids)
     for name, part in chunks((project, trace_id) for trace_id in ids):
         for table in (feedback, reported_scores, replies):
@@ -98,19 +98,12 @@ def _erase_traces(
         for table in reversed(OF_TRACE):  # keys first, as every other transaction locks them
             _delete(connection, table, table.c.project == name, table.c.trace_id.in_(part))
     for app, day in {(row.app, row.started_at.date()) for row in rows}:
-        _add_topics_up_again(connection, project, app, day)
+        topic_changes.add_up_again(connection, project, app, day)
+    topic_changes.forget_empty(connection, project, topics_before)
     minutes = {(project, row.app, minute_of(row.started_at)) for row in rows}
     rollup_changes.mark_changed(connection, minutes, now)
     doubt_passages(connection, project, {digest for row in rows for digest in row.passages})
     return removed
-
-
-def _add_topics_up_again(connection: Connection, project: str, app: str, day: date) -> None:
-    connection.execute(
-        update(topic_days)
-        .where(topic_days.c.project == project, topic_days.c.app == app, topic_days.c.date == day)
-        .values(stale=True)
-    )
 
 
 def _erase_outbox(connection: Connection, project: str, trace_ids: Iterable[str]) -> int:

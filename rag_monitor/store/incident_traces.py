@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from datetime import date, datetime
 from typing import Any, Final
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, and_, select
 
 from rag_monitor.domain.fault import Fault
 from rag_monitor.domain.incident import Example, IncidentTrace
@@ -16,7 +16,7 @@ from rag_monitor.domain.trace import TraceStatus
 from rag_monitor.store.bulk import LOOKUP
 from rag_monitor.store.engine import Database
 from rag_monitor.store.fault_rows import load_diagnosis
-from rag_monitor.store.tables import faults, retrievals, scores, traces
+from rag_monitor.store.tables import faults, retrievals, scores, topics, trace_topics, traces
 
 _QUESTION: Final = 160
 """Characters of a question that an example keeps."""
@@ -68,6 +68,7 @@ class IncidentTraces:
             rows = connection.execute(statement).all()
             parts = [rows[start : start + LOOKUP] for start in range(0, len(rows), LOOKUP)]
             bases = _knowledge_bases(connection, project, parts)
+            topic_of = _topics(connection, project, parts)
             diagnosed = _diagnosed(connection, project, parts)
             scored = _scored(connection, project, parts, metrics)
         return [
@@ -78,6 +79,7 @@ class IncidentTraces:
                 release=row.release,
                 model=row.model,
                 knowledge_bases=tuple(sorted(bases[row.trace_id])),
+                topic=topic_of.get(row.trace_id),
                 latencies=_present(row, LATENCY_METRICS),
                 scores=scored[row.trace_id],
                 fault=diagnosed[row.trace_id][0] if row.trace_id in diagnosed else None,
@@ -144,6 +146,21 @@ def _knowledge_bases(
         for row in connection.execute(statement):
             bases[row.trace_id].add(row.knowledge_base)
     return bases
+
+
+def _topics(connection: Connection, project: str, parts: Sequence[Sequence[Any]]) -> dict[str, str]:
+    """Name of the topic of each trace that has one, or its number where it has no name."""
+    topic_of: dict[str, str] = {}
+    same = [trace_topics.c[name] == topics.c[name] for name in ("project", "app")]
+    for part in parts:
+        statement = (
+            select(trace_topics.c.trace_id, trace_topics.c.topic, topics.c.name)
+            .join(topics, and_(*same, trace_topics.c.topic == topics.c.id))
+            .where(*_place(trace_topics, project, part))
+        )
+        for row in connection.execute(statement):
+            topic_of[row.trace_id] = row.name or str(row.topic)
+    return topic_of
 
 
 def _diagnosed(

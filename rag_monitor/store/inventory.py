@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime, time
 from typing import Any, Final
 
-from sqlalchemy import Connection, delete, func, or_, select, tuple_
+from sqlalchemy import Connection, delete, func, literal, or_, select, tuple_
 
 from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.document import DocumentKind, InventoryDocument
 from rag_monitor.store.bulk import LOOKUP, upsert
 from rag_monitor.store.document_tables import document_inventory, documents
 from rag_monitor.store.engine import Database
+from rag_monitor.store.types import Name
 
 MAX_DOCUMENTS: Final = 200_000
 """Documents of one knowledge base."""
@@ -106,7 +107,9 @@ class Inventory:
         if knowledge_base is not None:
             where.append(table.knowledge_base == knowledge_base)
         if after is not None:
-            where.append(tuple_(table.knowledge_base, table.document) > tuple_(*after))
+            # Bound as names are: a cursor may hold what a database does not take.
+            place = (literal(name, Name()) for name in after)
+            where.append(tuple_(table.knowledge_base, table.document) > tuple_(*place))
         statement = (
             select(document_inventory)
             .where(*where)

@@ -219,6 +219,12 @@ class _Run:
             self.traces += removed
         for table in (document_days, document_conflicts):
             self._delete(table, (table.c.app == app) & (table.c.day < cutoff))
+        moment = datetime(cutoff.year, cutoff.month, cutoff.day, tzinfo=UTC)
+        self._delete(topics, (topics.c.app == app) & (topics.c.last_seen < moment))
+        self._delete(
+            topic_vocabularies,
+            (topic_vocabularies.c.app == app) & (topic_vocabularies.c.updated_at < moment),
+        )
 
     def _app_step(
         self, connection: Connection, projects: Sequence[str], app: str, cutoff: date

@@ -6,7 +6,7 @@ topic. A cursor says how far they were dealt with; whatever is done twice has th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
@@ -19,6 +19,7 @@ from rag_monitor.domain.rollup import REFUSAL_METRIC
 from rag_monitor.domain.score import ScoreStatus
 from rag_monitor.domain.topic import NO_TOPIC, JudgedQuestion, TopicSums
 from rag_monitor.store import bulk
+from rag_monitor.store.annotations import load_feedback
 from rag_monitor.store.bulk import Key, chunks
 from rag_monitor.store.cursors import Cursors, advance_cursor
 from rag_monitor.store.engine import Database
@@ -34,6 +35,7 @@ from rag_monitor.store.tables import (
     traces,
 )
 from rag_monitor.store.topic_rows import dump_sums, dump_terms, load_terms
+from rag_monitor.store.trace_reads import days_of
 
 CURSOR: Final = "topics"
 _QUALITY: Final = "faithfulness"
@@ -158,7 +160,6 @@ class TopicFeed(Cursors):
             "updated_at": now,
         }
         of_traces = [_placed_row(one) for one in placed]
-        days = {one.question.started_at.date() for one in placed}
         retired = list(gone)
 
         def work(connection: Connection) -> None:
@@ -169,6 +170,8 @@ class TopicFeed(Cursors):
             if retired:
                 of_app = (topics.c.project == project, topics.c.app == app)
                 connection.execute(delete(topics).where(*of_app, topics.c.id.in_(retired)))
+            # Not of those that were erased meanwhile: adding up a day without them makes it empty.
+            days = {row["started_at"].date() for row in present}
             _mark_stale(self._database, connection, project, app, days)
 
         self._database.transact(work)
@@ -195,16 +198,14 @@ class TopicFeed(Cursors):
         )
         facts = select(*(trace_topics.c[name] for name in _FACTS)).where(*of_day)
         rated = (
-            select(trace_topics.c.topic, func.count(), func.sum(feedback.c.value))
-            .select_from(
-                trace_topics.join(
-                    feedback,
-                    (feedback.c.project == trace_topics.c.project)
-                    & (feedback.c.trace_id == trace_topics.c.trace_id),
-                )
+            select(trace_topics.c.trace_id, trace_topics.c.topic)
+            .join(
+                feedback,
+                (feedback.c.project == trace_topics.c.project)
+                & (feedback.c.trace_id == trace_topics.c.trace_id),
             )
-            .where(*of_day, feedback.c.metric.is_(None), feedback.c.statement.is_(None))
-            .group_by(trace_topics.c.topic)
+            .where(*of_day, *_ON_THE_ANSWER)
+            .distinct()
         )
         this_day = (
             topic_days.c.project == project,
@@ -224,9 +225,11 @@ class TopicFeed(Cursors):
                 topic, *values = row
                 given = dict(zip(_FACTS[1:], values, strict=True))
                 sums.setdefault(topic, TopicSums()).add(**given)
-            for topic, count, total in connection.execute(rated):
-                own = sums.setdefault(topic, TopicSums())
-                own.rated, own.satisfied = count, total
+            topic_of = {row.trace_id: row.topic for row in connection.execute(rated)}
+            for trace_id, value in _ratings(connection, project, list(topic_of)):
+                own = sums.setdefault(topic_of[trace_id], TopicSums())
+                own.rated += 1
+                own.satisfied += value
             rows = [
                 {**mark, "topic": topic, "sums": dump_sums(own), "stale": False}
                 for topic, own in sorted(sums.items())
@@ -256,7 +259,11 @@ def _judged(connection: Connection, until: datetime | None, keys: Sequence[Key])
     questions: list[JudgedQuestion] = []
     topic_of: dict[Key, int] = {}
     for project, ids in chunks(keys):
-        of_traces = [table.c.trace_id.in_(ids) & (table.c.project == project) for table in _READ]
+        days = days_of(connection, project, ids)
+        of_traces = [
+            (table.c.project == project) & table.c.trace_id.in_(ids) & table.c.day.in_(days)
+            for table in _READ
+        ]
         is_trace, is_fault, is_score, has_topic = of_traces
         values = select(scores.c.trace_id, scores.c.metric, scores.c.value).where(
             is_score,
@@ -301,6 +308,23 @@ def _judged(connection: Connection, until: datetime | None, keys: Sequence[Key])
 
 
 _READ: Final = (traces, faults, scores, trace_topics)
+_ON_THE_ANSWER: Final = (
+    feedback.c.metric.is_(None),
+    feedback.c.statement.is_(None),
+    feedback.c.fault.is_(None),
+)
+"""Marks that rate the whole answer."""
+
+
+def _ratings(
+    connection: Connection, project: str, trace_ids: Sequence[str]
+) -> Iterator[tuple[str, float]]:
+    """Of each person the newest rating of each whole answer."""
+    for name, ids in chunks((project, trace_id) for trace_id in trace_ids):
+        for trace_id, marks in load_feedback(connection, name, ids).items():
+            for mark in marks:
+                if mark.metric is None and mark.statement is None and mark.fault is None:
+                    yield trace_id, mark.value
 
 
 def _load_known_topic(row: Any) -> KnownTopic:

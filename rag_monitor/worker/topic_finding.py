@@ -9,13 +9,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Final
 
+from rag_monitor import telemetry
 from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.topic import NO_TOPIC, JudgedQuestion
+from rag_monitor.errors import StoreDamaged, StoreUnavailable
 from rag_monitor.store.topic_feed import CURSOR, Judged, KnownApp, KnownTopic, Placed, TopicFeed
 from rag_monitor.topics.model import Match, TopicModel, TopicProfile
 from rag_monitor.topics.naming import name_topics, words_of
@@ -73,7 +76,7 @@ class TopicFinder:
             after = now - _SETTLE
         judged = self._feed.judged(after, now - _SETTLE, _SCORES)
         for (project, app), questions in _by_app(judged.questions).items():
-            self._place(project, app, questions, judged)
+            _guarded(app, partial(self._place, project, app, questions, judged))
         if judged.until is not None:
             self._feed.finish(judged.until)
         self._look_overdue()
@@ -105,7 +108,7 @@ class TopicFinder:
         now = self._clock.monotonic()
         for (project, app), look in list(self._looks.items()):
             if look.since and now - look.at >= _LOOK_EVERY_S:
-                self._look(project, app)
+                _guarded(app, partial(self._look, project, app))
 
     def _look(self, project: str, app: str) -> None:
         """Look through the questions without a topic for new ones."""
@@ -136,6 +139,17 @@ class TopicFinder:
         self._added_up_at = now
         for project, app, day in self._feed.stale_days(_STALE_DAYS):
             self._feed.add_up(project, app, day)
+
+
+def _guarded(app: str, work: Callable[[], None]) -> None:
+    """Do it; questions of one application that it fails on hold up no other's."""
+    try:
+        work()
+    except (StoreUnavailable, StoreDamaged):
+        raise  # the cursor stays, and the scheduler tells of it
+    except Exception:  # noqa: BLE001 - one odd question must not hold up other applications
+        _LOG.exception("questions of app %r cannot be given topics", app)
+        telemetry.dropped("topics", "failed")
 
 
 def _by_app(questions: Sequence[JudgedQuestion]) -> dict[_App, list[JudgedQuestion]]:

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import Connection, select, update
 
 from rag_monitor.alerting.incidents.teller import IncidentTeller
 from rag_monitor.domain.alert import Alert, AlertState, Notification, RuleKind, Severity
@@ -21,12 +22,16 @@ from rag_monitor.domain.incident import (
     Story,
 )
 from rag_monitor.domain.stored import RetentionPolicy
-from rag_monitor.domain.trace import Retrieval, TraceStatus
+from rag_monitor.domain.topic import NO_TOPIC, JudgedQuestion
+from rag_monitor.domain.trace import Retrieval, Trace, TraceStatus
 from rag_monitor.errors import NotFound
 from rag_monitor.store.store import Store
+from rag_monitor.store.tables import outbox
+from rag_monitor.store.topic_feed import KnownApp, KnownTopic, Placed
 from rag_monitor.testing import EPOCH, make_trace
 from tests.contract.evidence import claim, ingest
 
+HOUR = timedelta(hours=1)
 QUESTION = "旧价格是多少？"
 EVIDENCE = (FaultEvidence(kind=EvidenceKind.STATEMENT, text="保修36个月", value=0.1, passage=2),)
 
@@ -193,6 +198,82 @@ def test_erasing_a_user_takes_messages_about_their_traces(store: Store) -> None:
     store.traces.erase_user("default", "u-1")
 
     assert store.outbox.due(EPOCH + timedelta(seconds=1)) == []
+
+
+def test_traces_come_with_the_name_of_their_topic(store: Store) -> None:
+    named = [make_trace(f"refund of order {n}?", id=f"r{n}", app="faq") for n in range(3)]
+    other = make_trace("hello", id="h", app="faq")
+    ingest(store, *named, other)
+
+    def place(question: str, topic: int, trace: Trace) -> Placed:
+        judged = JudgedQuestion(
+            project="default",
+            trace_id=trace.trace_id,
+            day=trace.started_at.date(),
+            app="faq",
+            started_at=trace.started_at,
+            question=question,
+        )
+        return Placed(question=judged, topic=topic)
+
+    def topic(id: int, name: str) -> KnownTopic:
+        return KnownTopic(
+            id=id,
+            name=name,
+            words={},
+            questions=1.0,
+            terms={},
+            first_seen=EPOCH,
+            last_seen=EPOCH,
+        )
+
+    state = KnownApp(topics={1: topic(1, "refund · order"), 2: topic(2, "")}, last_id=2)
+    placed = [place("q", place_, one) for place_, one in zip((1, 1, 2), named, strict=True)]
+    store.topic_feed.save("default", "faq", state, [*placed, place("q", NO_TOPIC, other)], ())
+
+    loaded = store.incident_traces.load("default", "faq", EPOCH - HOUR, EPOCH + HOUR, 10)
+
+    topic_of = {one.trace_id: one.topic for one in loaded}
+    ids = [trace.trace_id for trace in (*named, other)]
+    assert [topic_of[id] for id in ids] == ["refund · order", "refund · order", "2", None]
+
+
+def test_a_message_whose_incident_cannot_be_read_is_sent_without(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    ingest(store, make_trace(id="1"))
+    told = incident(make_trace(id="1").trace_id)
+    alert = Alert(
+        id="a",
+        project="default",
+        rule="r",
+        app="faq",
+        state=AlertState.FIRING,
+        severity=Severity.PAGE,
+        since=EPOCH,
+        started_at=EPOCH,
+    )
+    message = Notification(
+        dedup_key="a:firing",
+        project="default",
+        channel="ops",
+        alert=alert,
+        event="firing",
+        created_at=EPOCH,
+        incident=told,
+    )
+    store.alerts.save([alert], [message])
+
+    def later_release(connection: Connection) -> None:
+        body = connection.execute(select(outbox.c.body)).scalar_one()
+        body["incident"]["story"]["examples"][0]["fault"] = "of a later release"
+        connection.execute(update(outbox).values(body=body))
+
+    store._database.transact(later_release)
+
+    (queued,) = store.outbox.due(EPOCH, lease_s=0)
+    assert (queued.alert, queued.incident) == (alert, None)
+    assert "without its incident" in caplog.text
 
 
 def test_retention_forgets_examples_with_their_traces_and_incidents_with_alerts(

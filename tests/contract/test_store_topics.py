@@ -17,6 +17,7 @@ from rag_monitor.domain.topic import NO_TOPIC
 from rag_monitor.domain.window import Window
 from rag_monitor.store.store import Store
 from rag_monitor.store.tables import topic_days, topics, trace_topics
+from rag_monitor.store.topic_feed import KnownApp
 from rag_monitor.store.topics import QuestionQuery
 from rag_monitor.testing import EPOCH, ManualClock, make_trace
 from rag_monitor.topics import options
@@ -156,6 +157,79 @@ def test_feedback_on_the_whole_answer_is_counted(store: Store, clock: ManualCloc
 
     own = store.topics.sums("default", "shop", DAY, DAY + timedelta(days=1))[1]
     assert (own.rated, own.satisfied) == (2, 1.0)
+
+
+def test_a_rating_that_comes_later_is_counted_once_and_names_of_faults_are_none(
+    store: Store, clock: ManualClock
+) -> None:
+    ids = _judge(store, clock, REFUNDS)
+    finder = _found(store, clock)
+
+    def mark(trace_id: str, value: float, fault: Fault | None = None, **who: str) -> None:
+        given = Feedback(
+            project="default",
+            trace_id=trace_id,
+            value=value,
+            fault=fault,
+            created_at=clock.now(),
+            **who,
+        )
+        store.feedback.add(given)
+        clock.advance(1)
+
+    mark(ids[0], 0.0, author="ann")
+    mark(ids[0], 1.0, author="ann")  # thought better of it
+    mark(ids[0], 0.0, author="bob")
+    mark(ids[1], 0.0, fault=Fault.INVENTED, author="ann")
+    clock.advance(61)
+    finder.find()
+
+    own = store.topics.sums("default", "shop", DAY, DAY + timedelta(days=1))[1]
+    assert (own.rated, own.satisfied) == (2, 1.0)
+
+
+def test_questions_of_one_app_that_fail_hold_up_no_other(
+    store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _judge(store, clock, REFUNDS, app="odd")
+    _judge(store, clock, INVOICES, app="shop")
+    state_of = store.topic_feed.state_of
+
+    def broken(project: str, app: str) -> KnownApp:
+        if app == "odd":
+            raise ValueError("odd data")
+        return state_of(project, app)
+
+    monkeypatch.setattr(store.topic_feed, "state_of", broken)
+    _found(store, clock)
+
+    assert len(store.topics.of_app("default", "shop")) == 1
+    assert store.topics.of_app("default", "odd") == []
+
+
+def test_a_topic_goes_with_the_last_of_its_questions(store: Store, clock: ManualClock) -> None:
+    _judge(store, clock, REFUNDS, user_id="gone")
+    _judge(store, clock, INVOICES, user_id="kept")
+    _found(store, clock)
+    assert len(store.topics.of_app("default", "shop")) == 2
+
+    store.traces.erase_user("default", "gone")
+
+    (left,) = store.topics.of_app("default", "shop")
+    assert "发票" in left.name
+
+
+def test_an_app_that_keeps_its_traces_for_fewer_days_keeps_its_topics_as_long(
+    store: Store, clock: ManualClock
+) -> None:
+    _judge(store, clock, REFUNDS)
+    _judge(store, clock, INVOICES, app="other")
+    _found(store, clock)
+
+    store.retention.run(EPOCH + timedelta(days=12), RetentionPolicy(apps={"shop": 10}))
+
+    assert store.topics.of_app("default", "shop") == []
+    assert len(store.topics.of_app("default", "other")) == 1
 
 
 def test_erasing_a_user_takes_the_questions_and_the_counts(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import csv
 import io
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -154,6 +156,12 @@ async def test_pages_follow_one_another_and_filters_are_obeyed_or_refused(
     for query in refused:
         answer = await get(services, "/api/v1/documents", **query)
         assert answer.status_code == 422, query
+    deep = base64.urlsafe_b64encode(b"[" * 2_900).decode().rstrip("=")
+    assert (await get(services, "/api/v1/documents", cursor=deep)).status_code == 422
+    strange = json.dumps(["never_retrieved", "a\x00", "\ud800"]).encode()
+    cursor = base64.urlsafe_b64encode(strange).decode().rstrip("=")
+    answer = await get(services, "/api/v1/documents", list="never_retrieved", cursor=cursor)
+    assert (answer.status_code, answer.json()["items"]) == (200, [])
     of_other_list = (await get(services, "/api/v1/documents", limit=1)).json()["next_cursor"]
     answer = await get(services, "/api/v1/documents", list="noisy", cursor=of_other_list)
     assert answer.status_code == 422

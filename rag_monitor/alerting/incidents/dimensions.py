@@ -14,6 +14,7 @@ DIMENSIONS: Final[Mapping[str, Callable[[IncidentTrace], Sequence[str]]]] = {
     "release": lambda trace: () if trace.release is None else (trace.release,),
     "knowledge_base": lambda trace: trace.knowledge_bases,
     "model": lambda trace: () if trace.model is None else (trace.model,),
+    "topic": lambda trace: () if trace.topic is None else (trace.topic,),
 }
 """By name, the values that a trace has; it may have none, or several."""
 MOST_VALUES: Final = 10

@@ -19,6 +19,9 @@ _STEPS: Final[Mapping[tuple[Stage | None, str | None], str]] = {
         "add to knowledge base {value} what the example questions ask for, and replace what is "
         "outdated in it"
     ),
+    (Stage.KNOWLEDGE, "topic"): msgid(
+        "add to a knowledge base what questions about {value} ask for, and replace what is outdated"
+    ),
     (Stage.KNOWLEDGE, None): msgid(
         "add what the example questions ask for to a knowledge base, and replace what is outdated"
     ),
@@ -51,6 +54,7 @@ _STEPS: Final[Mapping[tuple[Stage | None, str | None], str]] = {
     (None, "release"): msgid("compare release {value} with the one before"),
     (None, "knowledge_base"): msgid("look at knowledge base {value}"),
     (None, "model"): msgid("hold answers of model {value} against those of the other models"),
+    (None, "topic"): msgid("look at the questions about {value}"),
     (None, None): msgid("follow the runbook of the first alert"),
 }
 _BY_NAME: Final = {
@@ -98,7 +102,12 @@ def path_of(incident: Incident) -> str | None:
     if step.dimension == "release" and step.against is not None:
         return f"/compare?{urlencode({'app': app, 'a': step.against, 'b': step.value or ''})}"
     if step.dimension == "knowledge_base":
-        return f"/?{urlencode({'app': app, 'knowledge_base': step.value or ''})}"
+        where = {"app": app, "knowledge_base": step.value or ""}
+        if step.key == _key(Stage.KNOWLEDGE, "knowledge_base"):
+            where["list"] = "stale"
+        return f"/documents?{urlencode(where)}"
+    if step.dimension == "topic":
+        return f"/topics?{urlencode({'app': app})}"
     if step.key == _key(None, None):
         return None
     query = {"app": app, "from": f"{story.since:%Y-%m-%dT%H:%M}Z", "against": "before"}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from rag_monitor import telemetry
@@ -15,7 +16,6 @@ from rag_monitor.alerting.incidents.story import BEFORE, tell
 from rag_monitor.alerting.options import AlertOptions
 from rag_monitor.domain.alert import Alert, AlertRule
 from rag_monitor.domain.incident import Incident
-from rag_monitor.errors import StoreDamaged, StoreUnavailable
 from rag_monitor.store.incident_traces import IncidentTraces
 from rag_monitor.store.incidents import Incidents
 
@@ -23,6 +23,10 @@ _log = logging.getLogger(__name__)
 
 _MOST_TRACES: Final = 4000
 """Newest traces that a story is told from."""
+_TELLING_S: Final = 5.0
+"""Alerts wait for stories no longer than this; what was not told is told after the next look."""
+
+_NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,14 +49,20 @@ class IncidentTeller:
         incidents: Where incidents are kept.
         traces: What stories are told from.
         options: How far apart alerts begin together, and how often a story is told again.
+        monotonic: Seconds of a clock that only goes forward.
     """
 
     def __init__(
-        self, incidents: Incidents, traces: IncidentTraces, options: AlertOptions | None = None
+        self,
+        incidents: Incidents,
+        traces: IncidentTraces,
+        options: AlertOptions | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._incidents = incidents
         self._traces = traces
         self._options = options or AlertOptions()
+        self._monotonic = monotonic
 
     def update(
         self, alerts: Sequence[Alert], rules: Mapping[tuple[str, str], AlertRule], now: datetime
@@ -67,28 +77,37 @@ class IncidentTeller:
         before = self._incidents.unfinished()
         together = timedelta(seconds=self._options.together_s)
         by_id = {incident.id: incident for incident in before}
-        current = [
-            self._with_story(incident, by_id.get(incident.id), rules, now)
-            for incident in grouped(alerts, before, now, together)
-        ]
+        current = self._tell_news(grouped(alerts, before, now, together), by_id, rules, now)
         return IncidentUpdate(
             changed=[incident for incident in current if incident != by_id.get(incident.id)],
             by_alert={alert.id: incident for incident in current for alert in incident.alerts},
         )
 
-    def _with_story(
+    def _tell_news(
         self,
-        incident: Incident,
-        before: Incident | None,
+        incidents: Sequence[Incident],
+        before: Mapping[str, Incident],
         rules: Mapping[tuple[str, str], AlertRule],
         now: datetime,
+    ) -> list[Incident]:
+        """The incidents, with the stories of those with news as far as the time for them goes.
+
+        First those that have no story yet, then the one that was told longest ago.
+        """
+        until = self._monotonic() + _TELLING_S
+        with_stories: dict[str, Incident] = {}
+        for incident in sorted(incidents, key=_last_telling):
+            if self._monotonic() >= until:
+                break
+            if self._has_news(incident, before.get(incident.id), now):
+                with_stories[incident.id] = self._with_story(incident, rules, now)
+        return [with_stories.get(incident.id, incident) for incident in incidents]
+
+    def _with_story(
+        self, incident: Incident, rules: Mapping[tuple[str, str], AlertRule], now: datetime
     ) -> Incident:
-        if not self._has_news(incident, before, now):
-            return incident
         try:
             return self._tell(incident, rules, now)
-        except (StoreUnavailable, StoreDamaged):
-            raise  # as for rules: whoever runs the job tells of it, once
         except Exception:  # noqa: BLE001 - a story that fails must not cost the alert
             telemetry.JOB_FAILURES.labels(job="incident").inc()
             _log.exception(
@@ -132,3 +151,7 @@ class IncidentTeller:
             if example.trace_id in examples
         )
         return replace(incident, story=replace(story, examples=shown))
+
+
+def _last_telling(incident: Incident) -> datetime:
+    return _NEVER if incident.story is None else incident.story.told_at

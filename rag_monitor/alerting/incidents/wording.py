@@ -1,8 +1,9 @@
 """The story of an incident in sentences of one language, and its links.
 
-What came from traces (names of releases, knowledge bases and models) is cut and on one line here,
-and escaped by whoever shows it. Texts of traces are left out: a page shows them to whoever may read
-them, and a channel belongs to somebody else.
+What came from traces (names of releases, knowledge bases, models and topics) is cut and on one line
+here, and escaped by whoever shows it. Texts of traces are left out: a page shows them to whoever
+may read them, and a channel belongs to somebody else. A name of a topic holds only words of several
+questions.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ DIMENSIONS: Final[Mapping[str, str]] = {
     "release": msgid("release {value}"),
     "knowledge_base": msgid("knowledge base {value}"),
     "model": msgid("model {value}"),
+    "topic": msgid("topic {value}"),
 }
 """How a value of each dimension is called; one that is not here stands by its name."""
 _MOST: Final = 2
@@ -44,7 +46,7 @@ def sentences(incident: Incident, language: str, zone: tzinfo = UTC) -> list[str
                 Message("Concentrated in {places}", places=tuple(_place(one) for one in places))
             )
         elif story.compared:
-            lines.append(Message("Not concentrated in any release, knowledge base or model"))
+            lines.append(Message("Not concentrated in any release, knowledge base, model or topic"))
         value = plain(story.step.value or "", _MAX_NAME)
         lines.append(Message("Next: {step}", step=Message(text_of(story.step), value=value)))
     return [i18n.translate(sentence, language) for sentence in lines]

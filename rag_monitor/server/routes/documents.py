@@ -14,13 +14,13 @@ from rag_monitor.errors import MalformedPayload
 from rag_monitor.i18n import Message, msgid, translate
 from rag_monitor.server import audit
 from rag_monitor.server.auth import Principal, Reader, ServicesOf, Writer
+from rag_monitor.server.csv_text import csv_text, flat
 from rag_monitor.server.documents import (
     MAX_EXPORTED,
     DocumentsPage,
     default_query,
     read_documents,
 )
-from rag_monitor.server.documents_csv import csv_text, flat
 from rag_monitor.server.problems import AskedLanguage, ProblemError
 from rag_monitor.server.schemas.documents import (
     ConflictOut,

@@ -48,7 +48,9 @@ class TopicQuery(Given):
 class GapQuery(TopicQuery):
     """Which questions that nobody could answer."""
 
-    topic: int | None = Field(default=None, ge=0, description="Only of this topic; 0: of none.")
+    topic: int | None = Field(
+        default=None, ge=0, le=2**31 - 1, description="Only of this topic; 0: of none."
+    )
 
 
 @router.get("/topics")

@@ -14,6 +14,7 @@ from rag_monitor.alerting.options import AlertOptions
 from rag_monitor.domain.fault import Fault
 from rag_monitor.domain.incident import Example, Incident, IncidentTrace
 from rag_monitor.domain.window import Window
+from rag_monitor.errors import StoreDamaged, StoreUnavailable
 from rag_monitor.testing import ManualClock
 from tests.unit.alerting.fakes import FakeAlerts, FakeEstimates, FakeRules, rule
 
@@ -26,7 +27,12 @@ class FakeIncidentTraces:
     def __init__(self) -> None:
         self.traces: list[IncidentTrace] = []
         self.asked: list[tuple[str, datetime]] = []
-        self.broken = False
+        self.broken: Exception | None = None
+        self.takes_s = 0.0
+        self.now_s = 0.0
+
+    def monotonic(self) -> float:
+        return self.now_s
 
     def load(
         self,
@@ -37,8 +43,9 @@ class FakeIncidentTraces:
         limit: int,
         metrics: Collection[str] = (),
     ) -> Sequence[IncidentTrace]:
-        if self.broken:
-            raise ValueError("odd data")
+        self.now_s += self.takes_s
+        if self.broken is not None:
+            raise self.broken
         self.asked.append((app, until))
         return [one for one in self.traces if since <= one.started_at < until][-limit:]
 
@@ -61,7 +68,12 @@ class House:
             clock,
             OPTIONS,
             channels=("ops",),
-            incidents=IncidentTeller(self.alerts, self.traces, OPTIONS),  # type: ignore[arg-type]
+            incidents=IncidentTeller(
+                self.alerts,  # type: ignore[arg-type]
+                self.traces,  # type: ignore[arg-type]
+                OPTIONS,
+                self.traces.monotonic,
+            ),
         )
 
     def _traces(self, app: str, window: Window) -> Mapping[str, int]:
@@ -139,13 +151,44 @@ def test_examples_come_with_their_question(house: House) -> None:
     assert examples == [(f"question of {n}", Fault.INVENTED) for n in (199, 198, 197)]
 
 
-def test_a_story_that_fails_costs_no_alert_and_is_counted(house: House) -> None:
+@pytest.mark.parametrize(
+    "error", [ValueError("odd data"), StoreUnavailable("too slow"), StoreDamaged("a page")]
+)
+def test_a_story_that_fails_costs_no_alert_and_is_counted(house: House, error: Exception) -> None:
     failures = telemetry.JOB_FAILURES.labels(job="incident")
     before = failures._value.get()
-    house.silent, house.traces.broken = {"a"}, True
+    house.silent, house.traces.broken = {"a"}, error
     house.tick()
 
     (incident,) = house.incidents
     assert incident.story is None
     assert house.alerts.events == ["firing", "firing"]
     assert failures._value.get() == before + 1
+
+
+def test_incidents_that_cannot_be_read_cost_no_alert(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failures = telemetry.JOB_FAILURES.labels(job="incident")
+    before = failures._value.get()
+
+    def unreadable() -> list[Incident]:
+        raise KeyError("story")
+
+    monkeypatch.setattr(house.alerts, "unfinished", unreadable)
+    house.silent = {"a"}
+    house.tick()
+
+    assert house.alerts.events == ["firing", "firing"]
+    assert failures._value.get() == before + 1
+
+
+def test_alerts_wait_for_few_stories_and_the_others_are_told_next(house: House) -> None:
+    house.silent, house.traces.takes_s = {"a", "b"}, 6.0
+    house.tick()
+
+    assert house.alerts.events == ["firing"] * 4
+    assert sorted(one.story is None for one in house.incidents) == [False, True]
+
+    house.tick()
+    assert [one.story is None for one in house.incidents] == [False, False]

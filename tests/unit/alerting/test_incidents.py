@@ -277,6 +277,23 @@ def test_with_too_little_to_tell_by_a_story_says_no_more_than_what_broke_first()
     assert story.step.key == "any.any"
 
 
+def test_a_topic_with_most_of_the_trouble_is_named() -> None:
+    def asked(trace: IncidentTrace) -> IncidentTrace:
+        return replace(trace, topic="refund · card" if trace.started_at.second % 2 else "invoice")
+
+    traces = [
+        asked(trace)
+        for trace in broken(4, lambda trace: 0.6 if trace.started_at.second % 2 else 0.04)
+    ]
+
+    story = tell(incident_at(28, alert("a", 28)), RULES, traces, after(30)).story
+
+    assert story is not None
+    assert [(one.dimension, one.value) for one in story.concentrations] == [
+        ("topic", "refund · card")
+    ]
+
+
 def test_a_further_dimension_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     more = {
         **dimensions.DIMENSIONS,
@@ -309,6 +326,9 @@ def place(dimension: str, value: str) -> Concentration:
         (Stage.KNOWLEDGE, [place("model", "m"), place("knowledge_base", "k")],
          "knowledge.knowledge_base"),
         (Stage.KNOWLEDGE, [place("model", "m")], "knowledge.any"),
+        (Stage.KNOWLEDGE, [place("topic", "fees")], "knowledge.topic"),
+        (Stage.RETRIEVAL, [place("topic", "fees")], "retrieval.any"),
+        (None, [place("topic", "fees")], "any.topic"),
         (Stage.SYSTEM, [], "system.any"),
         (None, [place("release", "v2")], "any.release"),
         (None, [], "any.any"),
@@ -329,4 +349,12 @@ def test_the_next_step_leads_to_a_page_that_shows_it() -> None:
     bare = tell(incident_at(1, alert("a")), {}, [], after(1))
 
     assert path_of(told) == "/compare?app=faq&a=v1&b=v2"
+    assert told.story is not None
+    for stage, where, path in (
+        (Stage.KNOWLEDGE, "knowledge_base", "/documents?app=faq&knowledge_base=a%26b&list=stale"),
+        (Stage.RETRIEVAL, "knowledge_base", "/documents?app=faq&knowledge_base=a%26b"),
+        (None, "topic", "/topics?app=faq"),
+    ):
+        step = choose(stage, [place(where, "a&b")], "v1")
+        assert path_of(replace(told, story=replace(told.story, step=step))) == path
     assert path_of(bare) is None

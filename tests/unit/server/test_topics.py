@@ -13,8 +13,8 @@ import pytest
 from rag_monitor.client import Client
 from rag_monitor.domain.topic import Topic, TopicQuestion, TopicSums
 from rag_monitor.outbound.connection import Reply
+from rag_monitor.server.csv_text import safe_cell
 from rag_monitor.server.services import Services
-from rag_monitor.server.topics import plain_cell
 from rag_monitor.testing import EPOCH
 from tests.security.hostile_texts import SCRIPTS
 from tests.unit.server.conftest import open_client
@@ -112,12 +112,12 @@ async def test_gaps_come_as_csv_that_no_spreadsheet_runs(services: Services) -> 
 
 @pytest.mark.parametrize("cell", ["=1", "+1", "-1", "@a", "\t=1", "\r=1", " =1", "\n=1", "＝1"])
 def test_a_formula_becomes_text(cell: str) -> None:
-    assert plain_cell(cell) == f"'{cell}"
+    assert safe_cell(cell) == f"'{cell}"
 
 
 @pytest.mark.parametrize("cell", ["", "How much is 1+1?", "退款=钱", "'quoted'"])
 def test_other_text_stays_as_it_is(cell: str) -> None:
-    assert plain_cell(cell) == cell
+    assert safe_cell(cell) == cell
 
 
 async def test_the_page_says_what_to_add_and_what_to_fix(services: Services) -> None:

@@ -1,4 +1,4 @@
-"""Documents as CSV for spreadsheets. What a spreadsheet would take for a formula is quoted."""
+"""Tables as CSV for spreadsheets. What a spreadsheet would take for a formula is quoted."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any, Final
 
 _STARTS: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 """What begins a formula (OWASP, CSV injection), also in full width."""
+_BLANKS: Final = " \n\u3000"
+"""What some spreadsheets skip before it."""
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
@@ -25,7 +27,9 @@ def safe_cell(value: object) -> object:
     """The value; a text that a spreadsheet might run gets an apostrophe before it."""
     if value is None:
         return ""
-    if isinstance(value, str) and value.lstrip(" ").startswith(_STARTS):
+    if isinstance(value, str) and (
+        value.startswith(_STARTS) or value.lstrip(_BLANKS).startswith(_STARTS)
+    ):
         return "'" + value
     return value
 
