@@ -28,7 +28,7 @@ class TopicEvent(StrEnum):
     """What has become of a topic in a window, beside the one before."""
 
     NEW = "new"
-    """Its first question was asked in the window."""
+    """Its first question was asked in the window, and questions of other topics before it."""
     GROWN = "grown"
     VANISHED = "vanished"
     """Nobody asks about it any more."""
@@ -152,9 +152,11 @@ def _event(
     change: ShareChange | None,
     total: int,
 ) -> TopicEvent | None:
+    if before is None:
+        return None
     if own.questions and topic.first_seen.date() >= first:
         return TopicEvent.NEW
-    if before is None or change is None:
+    if change is None:
         return None
     if not own.questions and before.value * total >= _EXPECTED and change.upper < 0:
         return TopicEvent.VANISHED

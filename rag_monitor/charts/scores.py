@@ -73,7 +73,7 @@ def interval_bar(
     """A value from 0 to 1 on a track, with its interval around it."""
     parts = [Markup('<rect class="track" x="0" y="4" width="200" height="2"/>')]
     if lower is not None and upper is not None:
-        left, right = svg.clamp(lower) * _TRACK, svg.clamp(upper) * _WIDTH
+        left, right = svg.clamp(lower) * _TRACK, svg.clamp(upper) * _TRACK
         parts.append(_RANGE.format(left, max(2.0, right - left)))
     role = Markup('aria-hidden="true"')
     if value is not None:

@@ -26,6 +26,9 @@ FIRED_MS = 240_000
 PAGES = (
     "/",
     "/traces",
+    "/topics",
+    "/documents",
+    "/documents?list=never_retrieved",
     "/alerts",
     "/judges",
     "/compare",

@@ -34,10 +34,15 @@ _MOST: Final = 2
 _MAX_NAME: Final = 40
 
 
-def sentences(incident: Incident, language: str, zone: tzinfo = UTC) -> list[str]:
-    """What broke first, which fault grew, where, and what to do next; few short sentences."""
+def sentences(
+    incident: Incident, language: str, zone: tzinfo = UTC, *, first_rule: str | None = None
+) -> list[str]:
+    """What broke first, which fault grew, where, and what to do next; few short sentences.
+
+    `first_rule` is what to call the rule of the alert that broke first; default: its name.
+    """
     story = incident.story
-    lines = [_first(incident, zone)]
+    lines = [_first(incident, zone, first_rule)]
     if story is not None:
         lines += [_grown(growth) for growth in story.growths[:_MOST]]
         if story.concentrations:
@@ -63,10 +68,10 @@ def incident_url(public_url: str, incident: Incident) -> str:
     return f"{public_url.rstrip('/')}/alerts#incident-{quote(incident.id, safe='')}"
 
 
-def _first(incident: Incident, zone: tzinfo) -> Message:
+def _first(incident: Incident, zone: tzinfo, rule: str | None) -> Message:
     first = incident.first
     moment = f"{first.began_at.astimezone(zone):%Y-%m-%d %H:%M} {zone}"
-    name = plain(first.rule, _MAX_NAME)
+    name = plain(first.rule if rule is None else rule, _MAX_NAME)
     if first.broke_at is None:
         return Message("First: {rule}, seen at {moment}", rule=name, moment=moment)
     return Message("First: {rule}, broke at {moment}", rule=name, moment=moment)

@@ -153,7 +153,7 @@ def test_few_sessions_are_said() -> None:
 def test_a_single_session_is_worth_one_trace() -> None:
     one = [
         facts(value(float(turn % 7 > 0)), at=EPOCH + turn % 60 * MINUTE, session_id="s")
-        for turn in range(300)
+        for turn in range(90)
     ]
 
     found = Estimates(MemoryRollups(one)).estimate(series(), HOUR)

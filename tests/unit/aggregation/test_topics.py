@@ -29,8 +29,14 @@ def _events(
 
 
 def test_a_topic_that_nobody_asked_about_before_is_new() -> None:
+    now, before = {1: TopicSums(questions=3)}, {2: TopicSums(questions=3)}
+    reports = topic_reports([_topic(1, EPOCH), _topic(2)], now, before, TODAY)
+    assert {one.id: one.event for one in reports}[1] == TopicEvent.NEW
+
+
+def test_nothing_is_new_where_all_traffic_is() -> None:
     reports = topic_reports([_topic(1, EPOCH)], {1: TopicSums(questions=3)}, {}, TODAY)
-    assert [one.event for one in reports] == [TopicEvent.NEW]
+    assert [one.event for one in reports] == [None]
 
 
 @pytest.mark.parametrize(

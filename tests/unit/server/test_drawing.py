@@ -175,6 +175,15 @@ def test_every_number_stays_inside_the_frame(values: list[float | None]) -> None
     assert all(0 <= y <= LARGE.height for y in ys)
 
 
+def test_the_interval_of_a_bar_ends_where_its_upper_end_is() -> None:
+    bar = interval_bar(0.61, 0.53, 0.69, "0.61")
+
+    found = re.search(r'class="range" x="([\d.]+)" y="1" width="([\d.]+)"', bar)
+    assert found is not None
+    start, width = map(float, found.groups())
+    assert (start, start + width) == pytest.approx((0.53 * 200, 0.69 * 200))
+
+
 def test_labels_of_charts_are_escaped() -> None:
     assert 'aria-label="&lt;b&gt;&#34;"' in interval_bar(0.5, 0.4, 0.6, '<b>"')
 

@@ -120,15 +120,20 @@ def test_where_all_is_alike_a_session_counts_as_one() -> None:
     assert interval.upper == 1.0
 
 
-@pytest.mark.parametrize("counts", [[300], [300, 3]])
+@pytest.mark.parametrize("counts", [[90], [90, 3]])
 def test_where_all_is_of_one_session_it_counts_as_one(counts: list[int]) -> None:
     """What the buckets add sums to 0, so that a single one adds nothing, however its traces are."""
     variance = 0.15 * 0.85 / sum(counts)
 
     found = design_effect([0.0] * BUCKETS, variance, _sizes(counts))
 
-    assert found.value > 290.0
-    assert clustered_wilson(0.15, math.sqrt(variance), 300.0, found).effective < 1.1
+    assert found.value > 85.0
+    assert clustered_wilson(0.15, math.sqrt(variance), 90.0, found).effective < 1.1
+
+
+@pytest.mark.parametrize("counts", [[300], [300, 3], [300, *[3] * 40]])
+def test_an_id_for_everything_is_no_session(counts: list[int]) -> None:
+    assert design_effect([0.01] * BUCKETS, 0.01, _sizes(counts)) == INDEPENDENT
 
 
 def test_an_uncertain_design_effect_widens_more_at_a_higher_level() -> None:
