@@ -134,7 +134,9 @@ tests:
         alertname: RagMonitorInventions
         exp_alerts:
           - exp_labels: {{app: a, fault: invented, severity: page, rule: inventions}}
-            exp_annotations: {{summary: "inventions: fault:invented of a has the lower end of its interval at 0.216, above 0.1."}}
+            exp_annotations:
+              summary: "inventions: fault:invented of a has the lower end of its interval at 0.216, above 0.1."
+              runbook_url: "https://github.com/rag-monitor/rag-monitor/blob/main/docs/runbooks.md#threshold"
 """  # noqa: E501
 
 

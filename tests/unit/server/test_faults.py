@@ -189,7 +189,7 @@ async def test_labels_of_faults_are_shown_in_both_languages(services: Services) 
     assert thanked.count('class="thanks"') == 1
     assert thanked.index('id="fault"') < thanked.index('class="thanks"')
     assert "<b>Ranked too low</b>" in english[english.index('class="plain marks"') :]
-    assert "这是：" in chinese
+    assert "实际故障：" in chinese
     assert "<b>排序过低</b>" in chinese
 
 

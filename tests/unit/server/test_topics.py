@@ -44,7 +44,7 @@ def _fill(services: Services, question: str = "Where is my refund?", name: str =
             latencies=Counter({100: 20}),
         ),
         (TODAY, 2): TopicSums(questions=60, diagnosed=60, at_fault=1.0),
-        (TODAY - timedelta(days=7), 2): TopicSums(questions=60),
+        (TODAY - timedelta(days=9), 2): TopicSums(questions=60),
     }
     fake.asked = {
         1: [
