@@ -190,7 +190,7 @@ async def test_labels_of_faults_are_shown_in_both_languages(services: Services) 
     assert thanked.index('id="fault"') < thanked.index('class="thanks"')
     assert "<b>Ranked too low</b>" in english[english.index('class="plain marks"') :]
     assert "实际故障：" in chinese
-    assert "<b>排序过低</b>" in chinese
+    assert "<b>排序靠后</b>" in chinese
 
 
 async def test_a_key_that_may_only_read_labels_no_fault(locked: Services) -> None:
