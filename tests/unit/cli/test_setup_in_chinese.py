@@ -130,7 +130,7 @@ def test_files_and_variables_that_cannot_be_are_told_in_chinese(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("url", "shown"),
     [
-        ("mysql://x", "不认识数据库 'mysql'"),
+        ("mysql://x", "不支持数据库 'mysql'"),
         ("sqlite://", "SQLite 需要文件"),
         ("???", "数据库的 URL 无法解析"),
         ("sqlite:////no/such/folder/m.db", "没有文件夹 /no/such/folder；请创建它"),
