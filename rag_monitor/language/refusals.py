@@ -32,7 +32,8 @@ def strip_apology(folded: str) -> str:
 
 
 _REFUSAL: Final = Alternatives(
-    r"\b(?:unable to|cannot|can't|could ?n[o']t|can not|not able to|isn't able to|aren't able to|wasn't able to|weren't able to)\s+"
+    r"\b(?:unable to|cannot|can't|could ?n[o']t|can not|not able to"
+    r"|isn't able to|aren't able to|wasn't able to|weren't able to)\s+"
     r"(?:\w+\s+){0,3}?(?:answer|provide|find|determine|help|assist|give|tell|locate|respond|"
     r"comply)\b"
     r"|\b(?:do(?:es)? not|don't|doesn't|did not|didn't) (?:have (?:enough|any|sufficient|"
