@@ -26,6 +26,7 @@ OPEN_PAGES = {"/login", "/login/oidc", "/login/oidc/callback", "/static/{name}",
 NOWHERE = {
     "trace_id": "0123456789abcdef" * 2,
     "alert_id": "alert-of-nobody",
+    "incident_id": "incident-of-nobody",
     "silence_id": "silence-of-nobody",
     "key_id": "key-of-nobody",
     "user_id": "user-of-nobody",
@@ -37,6 +38,7 @@ def ids_of(project: Project) -> dict[str, str]:
     return {
         "trace_id": project.trace_id,
         "alert_id": project.alert_id,
+        "incident_id": f"incident-of-{project.alert_id}",
         "silence_id": project.silence_id,
         "key_id": project.key_id,
         "user_id": project.user_id,
