@@ -19,6 +19,7 @@ from rag_monitor.alerting.estimates import RuleEstimates
 from rag_monitor.alerting.options import DeliveryOptions
 from rag_monitor.config.options import WorkerOptions
 from rag_monitor.domain.alert import Alert, AlertRule, AlertState, Notification, RuleKind
+from rag_monitor.domain.incident import Incident
 from rag_monitor.domain.judgement import Aspect, Judgement, JudgeRequest, Verdict
 from rag_monitor.domain.stored import Lease, RetentionPolicy
 from rag_monitor.errors import LeaseLost
@@ -84,6 +85,7 @@ class Freezer:
         changed: Sequence[Alert],
         notifications: Sequence[Notification] = (),
         *,
+        incidents: Sequence[Incident] = (),
         lease: Lease | None = None,
     ) -> None:
         if self._freeze:
@@ -91,7 +93,7 @@ class Freezer:
             self.frozen.set()
             assert self._thaw.wait(60)
         try:
-            self._alerts.save(changed, notifications, lease=lease)
+            self._alerts.save(changed, notifications, incidents=incidents, lease=lease)
         except LeaseLost:
             self.refused += 1
             raise

@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 
 from rag_monitor.domain.alert import Alert, AlertRule, AlertState, Finding, RuleKind, Severity
+from rag_monitor.domain.incident import Example, Incident, IncidentAlert, NextStep, Story
 from rag_monitor.domain.trace import derive_trace_id
 from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.store import Store
@@ -50,6 +51,10 @@ class Project:
     @property
     def alert_id(self) -> str:
         return f"alert-of-{self.name}"
+
+    @property
+    def incident_id(self) -> str:
+        return f"incident-of-{self.name}"
 
     @property
     def user_id(self) -> str:
@@ -103,6 +108,8 @@ class Estate:
         for path in (
             "/api/v1/rules",
             "/api/v1/alerts",
+            "/api/v1/incidents",
+            f"/api/v1/incidents/{project.incident_id}",
             "/api/v1/silences",
             "/api/v1/keys",
             "/api/v1/audit",
@@ -136,7 +143,7 @@ def estate(folder: Path, database_url: str) -> Iterator[Estate]:
 
 
 def _seed(database_url: str, projects: dict[str, Project]) -> None:
-    """What no request can make: an alert."""
+    """What no request can make: an alert and its incident."""
     now = datetime.now(UTC)
     options = StoreOptions(url=database_url, ballast_bytes=0, auto_migrate=True)
     with Store.open(options) as store:
@@ -158,7 +165,36 @@ def _seed(database_url: str, projects: dict[str, Project]) -> None:
                 resolved_at=now,
                 finding=Finding(active=False, summary=f"It fell: {project.mark}"),
             )
-            store.alerts.save([alert], [])
+            store.alerts.save([alert], [], incidents=[_incident(project, alert)])
+
+
+def _incident(project: Project, alert: Alert) -> Incident:
+    assert alert.fired_at is not None
+    part = IncidentAlert(
+        id=alert.id,
+        rule=alert.rule,
+        started_at=alert.started_at,
+        fired_at=alert.fired_at,
+        resolved_at=alert.resolved_at,
+    )
+    story = Story(
+        told_at=alert.fired_at,
+        since=alert.started_at,
+        first=alert.id,
+        judged=1,
+        judged_before=0,
+        examples=(Example(trace_id=project.trace_id, question=f"What is {project.mark}?"),),
+        step=NextStep(key="any.release", dimension="release", value=project.mark),
+    )
+    return Incident(
+        id=project.incident_id,
+        project=project.name,
+        app=project.app,
+        began_at=alert.started_at,
+        ended_at=alert.resolved_at,
+        alerts=(part,),
+        story=story,
+    )
 
 
 def _furnish(built: Estate, project: Project) -> None:

@@ -6,6 +6,7 @@ import json
 import shutil
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
@@ -13,10 +14,21 @@ from urllib.parse import quote, urlencode, urlsplit
 import pytest
 
 from rag_monitor.domain.alert import Alert, AlertRule, AlertState, Finding, RuleKind, Severity
+from rag_monitor.domain.fault import Fault, FaultEvidence
+from rag_monitor.domain.incident import (
+    Concentration,
+    Example,
+    Incident,
+    IncidentAlert,
+    NextStep,
+    Story,
+)
 from rag_monitor.domain.stored import KeyScope
+from rag_monitor.domain.topic import JudgedQuestion
 from rag_monitor.domain.trace import derive_trace_id
 from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.store import Store
+from rag_monitor.store.topic_feed import KnownApp, KnownTopic, Placed
 from tests.acceptance.running import Monitor, eventually, http, monitor
 from tests.security.hostile_texts import EVERYTHING, PRODUCT, SCRIPTS
 
@@ -34,6 +46,8 @@ KEY = "browser-key"
 APP = SCRIPTS[1]
 TRACE_ID = derive_trace_id("default", APP, "x")
 SHORT = EVERYTHING[:190]
+RUNBOOKS = ("https://runbooks.example/", "https://github.com/rag-monitor/")
+"""Where rules may lead: the only links off the monitor."""
 
 
 def trace() -> dict[str, Any]:
@@ -64,6 +78,9 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Monitor]:
     _seed(url)
     with monitor(folder, url, RAG_MONITOR_API_KEY=KEY) as running:
         _send(running)
+        running.kill()  # one process at a time has the file
+        _plant(url)
+        running.start()
         yield running
 
 
@@ -121,6 +138,77 @@ def _send(running: Monitor) -> None:
     post("/api/v1/silences", silence | {"created_by": SHORT})
     mark = {"trace_id": TRACE_ID, "value": 0.0, "comment": EVERYTHING, "author": SHORT}
     post("/api/v1/feedback", mark)
+    documents = f"{running.url}/api/v1/documents"
+    eventually(lambda: http("GET", documents, headers=headers).json["items"], 60)
+
+
+def _plant(url: str) -> None:
+    """A topic and an incident: the monitor makes neither of a single trace."""
+    now = datetime.now(UTC)
+    words = SCRIPTS[0]
+    question = JudgedQuestion(
+        project="default",
+        trace_id=TRACE_ID,
+        day=now.date(),
+        app=APP,
+        started_at=now,
+        question=EVERYTHING,
+        fault=Fault.KNOWLEDGE_GAP,
+        at_fault=0.9,
+        refused=True,
+    )
+    topic = KnownTopic(
+        id=1, name=words, words={words: 1}, questions=1, terms={1: 1}, first_seen=now, last_seen=now
+    )
+    known = KnownApp(topics={1: topic}, questions=1, last_id=1, terms={1: 1})
+    with Store.open(StoreOptions(url=url, ballast_bytes=0)) as store:
+        stored = store.traces.get("default", TRACE_ID)
+        question = replace(
+            question, day=stored.trace.started_at.date(), started_at=stored.trace.started_at
+        )
+        store.topic_feed.save("default", APP, known, [Placed(question=question, topic=1)], [])
+        store.topic_feed.add_up("default", APP, question.started_at.date())
+        store.alerts.save([], [], incidents=[_incident(now)])
+
+
+def _incident(now: datetime) -> Incident:
+    evidence = FaultEvidence(kind="statement", text=EVERYTHING)
+    story = Story(
+        told_at=now,
+        since=now,
+        first="firing",
+        judged=30,
+        judged_before=60,
+        concentrations=tuple(
+            Concentration(
+                dimension=dimension,
+                value=SHORT,
+                excess=0.5,
+                lower=0.3,
+                upper=0.7,
+                of_bad=0.9,
+                of_traffic=0.2,
+            )
+            for dimension in ("release", "knowledge_base", "model", "topic")
+        ),
+        examples=(
+            Example(
+                trace_id=TRACE_ID, fault=Fault.INVENTED, question=EVERYTHING, evidence=(evidence,)
+            ),
+        ),
+        step=NextStep(key="any.release", dimension="release", value=SHORT, against=SHORT),
+    )
+    alert = IncidentAlert(
+        id="firing",
+        rule=SCRIPTS[1],
+        kind="drop",
+        runbook_url=f"https://runbooks.example/{SCRIPTS[1]}",
+        started_at=now,
+        fired_at=now,
+    )
+    return Incident(
+        id="hostile", project="default", app=APP, began_at=now, alerts=(alert,), story=story
+    )
 
 
 @pytest.fixture(scope="module")
@@ -180,7 +268,8 @@ class Watched:
             })"""
         )
         wrong = [f"{k}: {v}" for k, v in found.items() if k != "links" and v]
-        wrong += [link for link in found["links"] if not link.startswith(f"{self.url}/")]
+        allowed = (f"{self.url}/", *RUNBOOKS)
+        wrong += [link for link in found["links"] if not link.startswith(allowed)]
         wrong += [url for url in self.fetched if not url.startswith(f"{self.url}/")]
         return wrong + self.dialogs + self.refused
 
@@ -202,6 +291,9 @@ PAGES = (
     "/alerts",
     "/judges",
     f"/compare?app={quote(APP, safe='')}",
+    "/documents",
+    f"/documents?{urlencode({'app': APP, 'knowledge_base': SCRIPTS[2]})}",
+    f"/topics?{urlencode({'app': APP})}",
     "/labels",
     "/settings",
     f"/settings?rule={quote(SCRIPTS[1], safe='')}",
@@ -232,6 +324,14 @@ def test_the_hostile_texts_really_are_on_the_pages(tab: Watched) -> None:
     for script in SCRIPTS:
         assert " ".join(script.split()) in " ".join(text.split())
     assert PRODUCT not in text
+
+    for path, shown in (
+        (f"/topics?{urlencode({'app': APP})}", SCRIPTS[0]),
+        (f"/documents?{urlencode({'knowledge_base': SCRIPTS[2]})}", SCRIPTS[2]),
+        ("/alerts", SHORT),
+    ):
+        tab.open(path)
+        assert " ".join(shown.split()) in " ".join(tab.page.inner_text("main").split()), path
 
 
 def test_every_page_there_is_has_been_looked_at() -> None:

@@ -38,7 +38,7 @@ def ids_of(project: Project) -> dict[str, str]:
     return {
         "trace_id": project.trace_id,
         "alert_id": project.alert_id,
-        "incident_id": f"incident-of-{project.alert_id}",
+        "incident_id": project.incident_id,
         "silence_id": project.silence_id,
         "key_id": project.key_id,
         "user_id": project.user_id,
