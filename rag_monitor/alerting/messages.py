@@ -301,7 +301,10 @@ def _links(
         links.append(Link(i18n.translate(i18n.Message("alert"), language), alerts_url(public_url)))
     if public_url or alert.runbook_url:
         links.append(
-            Link(i18n.translate(i18n.Message("runbook"), language), runbook_of(alert, language))
+            Link(
+                i18n.translate(i18n.Message("runbook"), language),
+                runbook_of(alert, public_url or ""),
+            )
         )
     step = next_url(incident, public_url) if incident is not None and public_url else None
     if step is not None:

@@ -202,19 +202,22 @@ def _own(public_url: str | None) -> list[dict[str, Any]]:
         ),
     ]
     for rule in rules:
-        rule["annotations"] |= _links(runbook_url(MONITOR), public_url, None)
+        rule["annotations"] |= _links(MONITOR, "", public_url, None)
     return rules
 
 
-def _links(runbook: str, public_url: str | None, app: str | None) -> dict[str, str]:
+def _links(section: str, own: str, public_url: str | None, app: str | None) -> dict[str, str]:
     """The annotations that dashboards and Alertmanager's templates know by name.
 
     Args:
-        runbook: What to do.
+        section: Of the runbooks.
+        own: The rule's own runbook; empty: it has none.
         public_url: Where people open the pages; None: that is not known.
         app: A template of its name; None: the alert is about no app.
     """
-    links = {"runbook_url": _untemplated(runbook)}
+    links = {}
+    if public_url or own:
+        links["runbook_url"] = _untemplated(runbook_url(section, own, public_url or ""))
     if public_url:
         query = "" if app is None else f"?app={app}"
         links["dashboard_url"] = f"{_untemplated(public_url.rstrip('/'))}/{query}"
@@ -237,8 +240,7 @@ def _alerting(rule: AlertRule, public_url: str | None) -> dict[str, Any]:
         f"{_untemplated(rule.name)}: {native.summary}.",
         hold=hold,
     )
-    runbook = runbook_url(rule.kind.value, rule.runbook_url)
-    alert["annotations"] |= _links(runbook, public_url, _APP)
+    alert["annotations"] |= _links(rule.kind.value, rule.runbook_url, public_url, _APP)
     if rule.keep_firing_s > 0:
         alert["keep_firing_for"] = _duration(rule.keep_firing_s)
     return alert

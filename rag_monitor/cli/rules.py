@@ -41,7 +41,7 @@ def export_rules(
     ] = 60.0,
     public_url: Annotated[
         str,
-        typer.Option(help="With --prometheus: where people open the pages, for dashboard_url."),
+        typer.Option(help="With --prometheus: where people open the pages; default: --url."),
     ] = "",
     language: LanguageOption = ENGLISH,
     as_json: AsJson = False,
@@ -57,7 +57,7 @@ def export_rules(
             answer.get("project", EVERY_PROJECT) if isinstance(answer, dict) else EVERY_PROJECT
         )
         exported = export_as_prometheus(
-            [_rule(item) for item in rules], every, project=project, public_url=public_url or None
+            [_rule(item) for item in rules], every, project=project, public_url=public_url or url
         )
         text = exported.rstrip("\n")
     else:

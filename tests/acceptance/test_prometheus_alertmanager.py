@@ -28,6 +28,7 @@ RULE = {
     "params": {"below": 0.8},
 }
 ALERT = "RagMonitorFaithfulnessLow"
+PAGES = "https://monitor.example.com"
 
 
 @pytest.fixture(autouse=True)
@@ -173,9 +174,8 @@ def _exported(running: Monitor, folder: Path) -> Path:
     )
     assert reply.status == 200, reply.body
     rules = folder / "rules.yml"
-    done = running.command(
-        "rules", "export", "--prometheus", "--every", "1", "-o", str(rules), "--url", running.url
-    )
+    what = ("--prometheus", "--every", "1", "--public-url", PAGES)
+    done = running.command("rules", "export", *what, "-o", str(rules), "--url", running.url)
     assert done.returncode == 0, done.stderr
     return rules
 
@@ -254,7 +254,9 @@ UNIT_TEST = {
                             },
                             "exp_annotations": {
                                 "summary": "faithfulness low: fires for shop; rag-monitor's "
-                                "Alerts page has the numbers."
+                                "Alerts page has the numbers.",
+                                "runbook_url": f"{PAGES}/runbooks#threshold",
+                                "dashboard_url": f"{PAGES}/?app=shop",
                             },
                         }
                     ],
@@ -275,7 +277,9 @@ UNIT_TEST = {
                             },
                             "exp_annotations": {
                                 "summary": "faithfulness drop: faithfulness of bank changed by "
-                                "-0.4 against 1h before."
+                                "-0.4 against 1h before.",
+                                "runbook_url": f"{PAGES}/runbooks#drop",
+                                "dashboard_url": f"{PAGES}/?app=bank",
                             },
                         }
                     ],

@@ -46,8 +46,8 @@ KEY = "browser-key"
 APP = SCRIPTS[1]
 TRACE_ID = derive_trace_id("default", APP, "x")
 SHORT = EVERYTHING[:190]
-RUNBOOKS = ("https://runbooks.example/", "https://github.com/rag-monitor/")
-"""Where rules may lead: the only links off the monitor."""
+RUNBOOKS = "https://runbooks.example/"
+"""Where the rule leads: the only link off the monitor."""
 
 
 def trace() -> dict[str, Any]:
@@ -202,7 +202,7 @@ def _incident(now: datetime) -> Incident:
         id="firing",
         rule=SCRIPTS[1],
         kind="drop",
-        runbook_url=f"https://runbooks.example/{SCRIPTS[1]}",
+        runbook_url=f"{RUNBOOKS}{SCRIPTS[1]}",
         started_at=now,
         fired_at=now,
     )
@@ -268,7 +268,7 @@ class Watched:
             })"""
         )
         wrong = [f"{k}: {v}" for k, v in found.items() if k != "links" and v]
-        allowed = (f"{self.url}/", *RUNBOOKS)
+        allowed = (f"{self.url}/", RUNBOOKS)
         wrong += [link for link in found["links"] if not link.startswith(allowed)]
         wrong += [url for url in self.fetched if not url.startswith(f"{self.url}/")]
         return wrong + self.dialogs + self.refused
@@ -289,6 +289,7 @@ PAGES = (
     f"/traces?{FILTERS}",
     f"/traces/{TRACE_ID}",
     "/alerts",
+    "/runbooks",
     "/judges",
     f"/compare?app={quote(APP, safe='')}",
     "/documents",

@@ -83,11 +83,12 @@ class AlertmanagerNotifier(HttpChannel[AlertmanagerOptions]):
                 "description": sentence_of(alert, self._language, self._zone),
                 "traces": " ".join(self._traces(notification)),
                 **self._story(notification),
-                "runbook_url": runbook_of(alert, self._language),
             },
             "startsAt": fired_at.isoformat(),
             "endsAt": ends_at.isoformat(),
         }
+        if self._public_url or alert.runbook_url:
+            content["annotations"]["runbook_url"] = runbook_of(alert, self._public_url or "")
         if self._public_url:
             content["generatorURL"] = alerts_url(self._public_url)
             content["annotations"]["dashboard_url"] = app_url(self._public_url, alert.app)

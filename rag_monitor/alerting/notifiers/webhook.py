@@ -89,7 +89,7 @@ class WebhookNotifier(HttpChannel[WebhookOptions]):
                 {"trace_id": trace_id, "url": trace_url(base, trace_id) if base else None}
                 for trace_id in finding.worst_traces
             ],
-            "runbook_url": runbook_of(alert, self._language),
+            "runbook_url": runbook_of(alert, base) if base else alert.runbook_url or None,
             "incident": self._incident(notification),
         }
 

@@ -33,10 +33,10 @@ class IncidentAlertOut(Wire):
     broke_at: datetime | None = Field(
         description="When the course of what it watches broke; null: not known."
     )
-    runbook_url: str
+    runbook_url: str = Field(description="The rule's own; else a page of this server.")
 
     @classmethod
-    def from_domain(cls, alert: IncidentAlert, language: str) -> IncidentAlertOut:
+    def from_domain(cls, alert: IncidentAlert) -> IncidentAlertOut:
         """The alert as it goes out."""
         return cls(
             id=alert.id,
@@ -45,7 +45,7 @@ class IncidentAlertOut(Wire):
             fired_at=alert.fired_at,
             resolved_at=alert.resolved_at,
             broke_at=alert.broke_at,
-            runbook_url=runbook_url(alert.kind, alert.runbook_url, language),
+            runbook_url=runbook_url(alert.kind, alert.runbook_url),
         )
 
 
@@ -169,7 +169,7 @@ class IncidentOut(Wire):
             app=incident.app,
             began_at=incident.began_at,
             ended_at=incident.ended_at,
-            alerts=[IncidentAlertOut.from_domain(alert, language) for alert in incident.alerts],
+            alerts=[IncidentAlertOut.from_domain(alert) for alert in incident.alerts],
             sentences=sentences(incident, language),
             next_path=path_of(incident),
             story=None if incident.story is None else StoryOut.from_domain(incident.story),

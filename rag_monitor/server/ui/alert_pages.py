@@ -14,12 +14,13 @@ from rag_monitor.alerting.incidents.next_step import path_of
 from rag_monitor.alerting.incidents.wording import sentences
 from rag_monitor.alerting.params import number
 from rag_monitor.alerting.replay import Replay
-from rag_monitor.alerting.runbooks import runbook_of, runbook_url
+from rag_monitor.alerting.runbooks import MONITOR, SECTIONS, runbook_of, runbook_url
 from rag_monitor.charts.durations import latency_interval, milliseconds
 from rag_monitor.domain.alert import Alert, AlertRule, Finding, RuleKind, Silence
 from rag_monitor.domain.incident import Incident
 from rag_monitor.domain.stored import AppSummary, TraceSummary
 from rag_monitor.i18n import msgid
+from rag_monitor.server.ui import catalog
 from rag_monitor.server.ui.view import OPEN_STATES, Viewer, Visitor, figure_text, page, score_text
 from rag_monitor.server.validation import unknown_names
 
@@ -80,6 +81,14 @@ def alerts(me: Viewer) -> HTMLResponse:
     """Open alerts, silences, rules, and what is over."""
     with me.services.reading():
         return _alerts(me)
+
+
+@router.get("/runbooks")
+def runbooks(me: Viewer) -> HTMLResponse:
+    """What to do about each kind of alert."""
+    titles = {**catalog.RULE_KINDS, MONITOR: catalog.THE_MONITOR}
+    about = {"introduction": catalog.RUNBOOK_INTRODUCTION}
+    return page(me, "runbooks.html", {"sections": SECTIONS, "titles": titles, **about})
 
 
 def _alerts(me: Visitor) -> HTMLResponse:
@@ -144,7 +153,7 @@ def _open(
                 figures=figures_of(me, alert.finding, rule),
                 worst=[_worst(id, summaries.get(id), metric) for id in alert.finding.worst_traces],
                 incident=incidents.get(alert.id, ""),
-                runbook=runbook_of(alert, me.language),
+                runbook=runbook_of(alert),
             )
         )
     return opened
@@ -162,7 +171,7 @@ def _tell(me: Visitor, incident: Incident) -> StoryView:
         incident=incident,
         sentences=sentences(incident, me.language, me.zone, first_rule=me.rule(first.rule)),
         next_path=path_of(incident),
-        runbook=runbook_url(first.kind, first.runbook_url, me.language),
+        runbook=runbook_url(first.kind, first.runbook_url),
     )
 
 

@@ -157,6 +157,11 @@ RULE_KINDS: Final = {
     "latency": msgid("latency"),
     "budget": msgid("budget"),
 }
+THE_MONITOR: Final = msgid("The monitor itself")
+RUNBOOK_INTRODUCTION: Final = msgid(
+    "What to do about an alert. Begin with its incident: it says what broke first, which fault "
+    "grew and where."
+)
 ROLES: Final = {
     "primary": msgid("primary"),
     "cheap": msgid("cheap"),

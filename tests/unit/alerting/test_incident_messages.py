@@ -213,7 +213,7 @@ def test_every_channel_tells_the_same_story(kind: str, language: str, receiver: 
     body = json.dumps(request.json, ensure_ascii=False)
     assert STORY[language] in body
     assert body.count("94%") == (3 if kind in ("webhook", "alertmanager") else 1)
-    assert "runbooks.md#drop" in body
+    assert "/runbooks#drop" in body
     assert SECRET not in body
 
 

@@ -14,9 +14,10 @@ import yaml
 
 from rag_monitor.alerting.prometheus_export import export_rules
 from rag_monitor.alerting.rules import check_rule, default_rules
-from rag_monitor.alerting.runbooks import runbook_url
 from rag_monitor.domain.alert import AlertRule, RuleKind
 
+DEPLOYED = "http://localhost:8700"
+"""Where `deploy/compose.yaml` shows the pages."""
 DEPLOY = Path(__file__).resolve().parents[3] / "deploy"
 
 
@@ -136,7 +137,6 @@ tests:
           - exp_labels: {{app: a, fault: invented, severity: page, rule: inventions}}
             exp_annotations:
               summary: "inventions: fault:invented of a has the lower end of its interval at 0.216, above 0.1."
-              runbook_url: "https://github.com/rag-monitor/rag-monitor/blob/main/docs/runbooks.md#threshold"
 """  # noqa: E501
 
 
@@ -154,7 +154,7 @@ def test_a_share_of_inventions_fires_in_prometheus(tmp_path: Path) -> None:
 def test_the_deployed_rules_are_the_shipped_ones() -> None:
     deployed = (DEPLOY / "prometheus" / "rag_monitor_rules.yml").read_text(encoding="utf-8")
 
-    assert deployed == export_rules(default_rules())
+    assert deployed == export_rules(default_rules(), public_url=DEPLOYED)
 
 
 def test_the_deployed_configuration_is_one_that_prometheus_takes() -> None:
@@ -204,7 +204,6 @@ tests:
           - exp_labels: {{app: a, metric: faithfulness, judge: combined, severity: page, rule: faithfulness drop}}
             exp_annotations:
               summary: "faithfulness drop: faithfulness of a changed by -0.23 against 1h before."
-              runbook_url: "https://github.com/rag-monitor/rag-monitor/blob/main/docs/runbooks.md#drop"
 """  # noqa: E501
 
 
@@ -232,11 +231,12 @@ def test_alerts_say_what_to_do_and_where_to_look(tmp_path: Path) -> None:
     rules = [r for group in yaml.safe_load(text)["groups"] for r in group["rules"] if "alert" in r]
     links = {rule["alert"]: rule["annotations"] for rule in rules}
     assert links["RagMonitorMine"]["runbook_url"] == 'https://wiki.example.com/{{ "{{" }}a}}'
-    assert links["RagMonitorSilent"]["runbook_url"].endswith("/docs/runbooks.md#no_data")
+    assert links["RagMonitorSilent"]["runbook_url"] == f"{base}runbooks#no_data"
     assert links["RagMonitorSilent"]["dashboard_url"].startswith(f"{base}?app={{{{")
-    assert links["RagMonitorStoreDown"]["runbook_url"].endswith("#the-monitor-itself")
+    assert links["RagMonitorStoreDown"]["runbook_url"] == f"{base}runbooks#monitor"
     assert links["RagMonitorStoreDown"]["dashboard_url"] == base
     assert "dashboard_url" not in export_rules([own, shipped])
+    assert export_rules([own, shipped]).count("runbook_url") == 1  # ours is a page of the monitor
     file = tmp_path / "rules.yml"
     file.write_text(text, encoding="utf-8")
     assert "SUCCESS" in _promtool("check", "rules", file)
@@ -259,7 +259,7 @@ def test_the_dashboard_of_an_alert_is_that_of_its_app(tmp_path: Path) -> None:
             "exp_labels": {"app": app, "rule": "silent", "state": "firing", "severity": "page"},
             "exp_annotations": {
                 "summary": f"silent: fires for {app}; rag-monitor's Alerts page has the numbers.",
-                "runbook_url": runbook_url("budget"),
+                "runbook_url": "https://m.example.com/runbooks#budget",
                 "dashboard_url": f"https://m.example.com/?app={name}",
             },
         }

@@ -14,15 +14,14 @@ import pytest
 from rag_monitor.aggregation.prometheus_labels import app_label
 from rag_monitor.alerting.prometheus_export import EVERY_PROJECT, export_rules
 from rag_monitor.alerting.rules import default_rules
-from rag_monitor.alerting.runbooks import MONITOR, runbook_url
 from rag_monitor.domain.alert import AlertRule, RuleKind
 
 PLAYED = 180
 """Minutes of a scene."""
 
 
-def annotated(summary: str, section: str) -> dict[str, str]:
-    return {"summary": summary, "runbook_url": runbook_url(section)}
+def annotated(summary: str) -> dict[str, str]:
+    return {"summary": summary}
 
 
 def play(
@@ -70,7 +69,7 @@ def play(
 
 def test_somebody_is_told_when_no_worker_leads_though_the_rest_is_up(tmp_path: Path) -> None:
     summary = "No worker leads: alert rules are not looked at and messages are not sent."
-    alert = {"exp_labels": {"severity": "page"}, "exp_annotations": annotated(summary, MONITOR)}
+    alert = {"exp_labels": {"severity": "page"}, "exp_annotations": annotated(summary)}
     play(
         tmp_path,
         {
@@ -85,7 +84,7 @@ def test_somebody_is_told_when_no_worker_leads_though_the_rest_is_up(tmp_path: P
 def test_a_message_for_a_channel_that_was_removed_is_missed(tmp_path: Path) -> None:
     """The counter of that channel appears with the loss, so that its increase is none."""
     summary = "Messages were given up; rag-monitor doctor names their channel and the reason."
-    alert = {"exp_labels": {"severity": "ticket"}, "exp_annotations": annotated(summary, MONITOR)}
+    alert = {"exp_labels": {"severity": "ticket"}, "exp_annotations": annotated(summary)}
     series = {
         'rag_monitor_queue_depth{queue="undelivered"}': "0x70 1x110",
         'rag_monitor_notifications_total{channel="removed",outcome="dead"}': "_x70 1x110",
@@ -98,7 +97,7 @@ def test_a_message_for_a_channel_that_was_removed_is_missed(tmp_path: Path) -> N
 def test_a_judge_that_does_not_answer_is_told_before_its_scores_fail(tmp_path: Path) -> None:
     summary = "Judge dear does not answer: the traces that were drawn for it wait."
     labels = {"severity": "ticket", "judge": "dear"}
-    alert = {"exp_labels": labels, "exp_annotations": annotated(summary, MONITOR)}
+    alert = {"exp_labels": labels, "exp_annotations": annotated(summary)}
     series = {
         'rag_monitor_judge_away{judge="dear",instance="worker-1"}': f"0x20 1x40 0x{PLAYED}",
         'rag_monitor_judge_away{judge="dear",instance="worker-2"}': f"0x{PLAYED}",
@@ -114,7 +113,7 @@ def test_acknowledged_traces_that_nobody_sees_are_missed(tmp_path: Path) -> None
         "Acknowledged traces wait to be assembled, the oldest for 900 s: no page and no rule sees "
         "them. Do workers run?"
     )
-    alert = {"exp_labels": {"severity": "page"}, "exp_annotations": annotated(summary, MONITOR)}
+    alert = {"exp_labels": {"severity": "page"}, "exp_annotations": annotated(summary)}
     name, waits = "RagMonitorAssemblyBehind", "rag_monitor_queue_oldest_seconds"
     series = {
         f'{waits}{{queue="assembly",instance="ingest-1"}}': f"0x20 60+60x20 0x{PLAYED}",
@@ -129,7 +128,7 @@ def test_traces_that_were_given_up_are_missed(tmp_path: Path) -> None:
     summary = (
         "3 traces were given up and have no scores; rag-monitor doctor names them and the reason."
     )
-    alert = {"exp_labels": {"severity": "ticket"}, "exp_annotations": annotated(summary, MONITOR)}
+    alert = {"exp_labels": {"severity": "ticket"}, "exp_annotations": annotated(summary)}
     name = "RagMonitorTracesParked"
     series = {
         'rag_monitor_queue_depth{queue="parked",instance="worker-1"}': f"0x20 3x40 0x{PLAYED}",
@@ -167,7 +166,7 @@ def test_what_the_monitor_found_is_passed_on_without_a_number_that_is_none(tmp_p
         "exp_labels": {
             "app": "a", "rule": "hit rate drop", "severity": "ticket", "state": "firing",
         },
-        "exp_annotations": annotated(summary, "hit_rate"),
+        "exp_annotations": annotated(summary),
     }  # fmt: skip
 
     play(tmp_path, firing, [(5, "RagMonitorHitRateDrop", [alert])])
@@ -195,7 +194,7 @@ def test_a_threshold_names_the_end_of_the_interval_it_went_by(
     summary = f"promise: faithfulness of a has the {said}."
     alert = {
         "exp_labels": {**labels, "severity": "page", "rule": "promise"},
-        "exp_annotations": annotated(summary, "threshold"),
+        "exp_annotations": annotated(summary),
     }
 
     play(tmp_path, series, [(10, "RagMonitorPromise", [alert])], [rule])
@@ -222,7 +221,7 @@ def test_a_release_that_breaks_an_app_is_a_drop_in_prometheus_too(tmp_path: Path
             "app": "a", "judge": "combined", "metric": "faithfulness", "severity": "page",
             "rule": "faithfulness drop",
         },
-        "exp_annotations": annotated(told, "drop"),
+        "exp_annotations": annotated(told),
     }  # fmt: skip
 
     play(tmp_path, series, [(80, "RagMonitorFaithfulnessDrop", [alert])])
@@ -233,7 +232,6 @@ def _silent(label: str) -> dict[str, Any]:
     return {
         "exp_labels": {"app": label, "rule": "silent", "severity": "page", "state": "firing"},
         "exp_annotations": {
-            "runbook_url": runbook_url("no_data"),
             "summary": f"silent: fires for {label}; rag-monitor's Alerts page has the numbers.",
         },
     }
@@ -285,7 +283,6 @@ def test_what_prometheus_computes_itself_keeps_to_the_project(tmp_path: Path, ap
             "severity": "page", "rule": "low",
         },
         "exp_annotations": {
-            "runbook_url": runbook_url("threshold"),
             "summary": "low: faithfulness of loans/faq has the upper end of its interval at 0.668, "
             "below 0.8."
         },
@@ -301,7 +298,7 @@ def test_a_leader_that_no_longer_looks_at_the_rules_is_noticed(tmp_path: Path) -
         'rag_monitor_rules_checked_timestamp_seconds{instance="api"}': f"0x{PLAYED}",
     }
     summary = "A worker leads, but has not looked at the alert rules for five minutes."
-    alert = {"exp_labels": {"severity": "page"}, "exp_annotations": annotated(summary, MONITOR)}
+    alert = {"exp_labels": {"severity": "page"}, "exp_annotations": annotated(summary)}
 
     play(
         tmp_path,
@@ -341,7 +338,6 @@ FALLEN = {
         "job": "rag-monitor",
     },
     "exp_annotations": {
-        "runbook_url": runbook_url("drop"),
         "summary": "faithfulness drop: faithfulness of a changed by -0.45 against 1h before.",
     },
 }
@@ -379,7 +375,6 @@ def test_a_firing_rule_of_the_monitor_fires_once_whichever_pod_says_so(tmp_path:
             "job": "rag-monitor",
         },
         "exp_annotations": {
-            "runbook_url": runbook_url("hit_rate"),
             "summary": "hit rate drop: fires for a; rag-monitor's Alerts page has the numbers.",
         },
     }

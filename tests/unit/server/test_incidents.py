@@ -27,7 +27,7 @@ async def test_incidents_are_listed_with_their_story(client: httpx.AsyncClient) 
     assert first["story"]["concentrations"][0]["value"] == "v43<script>"
     assert first["story"]["examples"][0]["evidence"][0]["text"] == "It is <b>36</b> months."
     assert first["next_path"] == "/compare?app=loan-assistant&a=v42&b=v43%3Cscript%3E"
-    assert first["alerts"][0]["runbook_url"].endswith("/runbooks.md#drop")
+    assert first["alerts"][0]["runbook_url"] == "/runbooks#drop"
     assert (second["story"], second["next_path"]) == (None, None)
 
 
@@ -54,7 +54,6 @@ async def test_one_incident_is_told_in_the_language_asked_for(client: httpx.Asyn
     answer = await client.get("/api/v1/incidents/in-1", headers={"Accept-Language": "zh"})
 
     assert any("编造" in sentence for sentence in answer.json()["sentences"])
-    assert answer.json()["alerts"][0]["runbook_url"].endswith("/zh/runbooks.md#drop")
     assert (await client.get("/api/v1/incidents/in-9")).status_code == 404
     assert (await client.get("/api/v1/incidents?state=odd")).status_code == 422
 
