@@ -30,8 +30,10 @@ class WorkerOptions:
     retention_every_s: Annotated[float, above(0)] = 3600.0
     derive_batch: Annotated[int, above(0)] = 400
     """Traces claimed and assembled together."""
-    derive_lanes: Annotated[int, above(0)] = 2
-    """Such batches under way at once: while one waits for the database, another is assembled."""
+    derive_lanes: Annotated[int | None, above(0)] = None
+    """Such batches under way at once: while one waits for the database, another is assembled.
+    None: 2 on PostgreSQL, and 1 on SQLite, which takes one writer and makes nobody wait for a
+    network."""
     evaluate_batch: Annotated[int, above(0)] = 32
     """Traces claimed and judged together."""
     evaluate_lanes: Annotated[int, above(0)] = 4

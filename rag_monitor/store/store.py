@@ -81,6 +81,7 @@ class Store:
         if file is not None and lock is not None:
             ballast = Ballast(file, options.ballast_bytes)
             ballast.fill()
+        self.takes_one_writer: Final = not database.is_postgresql
         self.spans: Final = Spans(database, options)
         backlog = AssemblyBacklog(
             lambda: self.spans.assembling(clock.now()), options.assembly_backlog

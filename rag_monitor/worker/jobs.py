@@ -116,6 +116,11 @@ class Jobs:
         self._ahead = self._wall_ahead()
         self._doubted_until = 0.0
 
+    @property
+    def derive_lanes(self) -> int:
+        """How many batches are worth assembling at once: see `WorkerOptions.derive_lanes`."""
+        return 1 if self._store.takes_one_writer else 2
+
     async def derive_due(self) -> int:
         """Assemble traces whose spans are complete, or have waited long enough."""
         count = 0

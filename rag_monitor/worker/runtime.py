@@ -87,7 +87,7 @@ class Worker:
         )
         schedule.every(_SHED_EVERY_S, "shed_drawn", jobs.shed_sampled, drain=True)
         schedule.every(_HOLD_EVERY_S, "hold_budget", jobs.hold_budget)
-        lanes = options.derive_lanes
+        lanes = options.derive_lanes or jobs.derive_lanes
         schedule.every(options.poll_s, "derive", jobs.derive_due, drain=True, lanes=lanes)
         schedule.every(options.poll_s, "judge_suspect", jobs.judge_suspect, drain=True)
         schedule.every(options.poll_s, "roll_up", self._led(jobs.roll_up), drain=True)
