@@ -69,7 +69,9 @@ class Transport:
             )
         except NoAnswer as error:
             GUARD.warn_once(
-                "transport", "cannot reach the monitor (%s); traces wait in memory", error
+                "transport",
+                "cannot reach the monitor (%s); traces wait in memory",
+                error.__cause__ or error,
             )
             return None
 

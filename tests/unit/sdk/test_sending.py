@@ -326,6 +326,18 @@ def test_a_refused_mark_is_counted_and_the_reason_logged_and_the_host_goes_on(
     assert line.endswith(said)
 
 
+def test_the_warning_names_what_keeps_the_server_from_answering(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    rm.configure(app="t", endpoint="http://127.0.0.1:1", strict=True)
+    make(1)
+
+    rm.flush(0.5)
+
+    (line,) = [r.getMessage() for r in caplog.records if "cannot reach" in r.message]
+    assert "(ConnectionRefusedError)" in line
+
+
 def test_drops_are_reported_to_the_server(bad_server: MakeServer) -> None:
     server = bad_server(lambda server, _: (400, {}, b"") if len(server.requests) == 1 else OK)
     rm.configure(endpoint=server.url)
