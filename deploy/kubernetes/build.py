@@ -13,6 +13,9 @@ import yaml
 HERE = Path(__file__).resolve().parent
 RULES = HERE.parent / "prometheus" / "rag_monitor_rules.yml"
 TARGET = HERE / "prometheusrule.yaml"
+CONFIG = HERE / "config.yaml"
+LOCAL_URL = "http://localhost:8700"
+"""Where the rules of `deploy/prometheus` show the pages."""
 
 
 def manifest() -> dict[str, Any]:
@@ -21,8 +24,15 @@ def manifest() -> dict[str, Any]:
         "apiVersion": "monitoring.coreos.com/v1",
         "kind": "PrometheusRule",
         "metadata": {"name": "rag-monitor", "labels": {"app.kubernetes.io/name": "rag-monitor"}},
-        "spec": yaml.safe_load(RULES.read_text("utf-8")),
+        "spec": yaml.safe_load(RULES.read_text("utf-8").replace(LOCAL_URL, public_url())),
     }
+
+
+def public_url() -> str:
+    """Where people open the pages, as the ConfigMap says."""
+    documents = yaml.safe_load_all(CONFIG.read_text("utf-8"))
+    (url,) = [d["data"]["RAG_MONITOR_PUBLIC_URL"] for d in documents if d["kind"] == "ConfigMap"]
+    return str(url)
 
 
 def main() -> None:
