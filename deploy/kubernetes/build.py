@@ -30,8 +30,12 @@ def manifest() -> dict[str, Any]:
 
 def public_url() -> str:
     """Where people open the pages, as the ConfigMap says."""
-    documents = yaml.safe_load_all(CONFIG.read_text("utf-8"))
-    (url,) = [d["data"]["RAG_MONITOR_PUBLIC_URL"] for d in documents if d["kind"] == "ConfigMap"]
+    configured = [
+        document["data"].get("RAG_MONITOR_PUBLIC_URL")
+        for document in yaml.safe_load_all(CONFIG.read_text("utf-8"))
+        if document["kind"] == "ConfigMap"
+    ]
+    (url,) = filter(None, configured)
     return str(url)
 
 
