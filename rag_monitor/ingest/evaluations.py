@@ -13,10 +13,11 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from rag_monitor import semconv
+from rag_monitor.domain.clean_text import clean_text
 from rag_monitor.domain.trace import utc_from_ns
 from rag_monitor.ingest.documents import indexed
 from rag_monitor.ingest.spans import read_attributes
-from rag_monitor.ingest.values import clean_name, clean_text, present, real
+from rag_monitor.ingest.values import clean_name, present, real
 
 MAX_EXPLANATION: Final = 10_000
 MAX_PER_ROW: Final = 100

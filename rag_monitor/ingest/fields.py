@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeGuard
 
+from rag_monitor.domain.clean_text import clean_text
 from rag_monitor.errors import MalformedPayload
 from rag_monitor.i18n import Message
-from rag_monitor.ingest.values import clean_text
 
 _FLAGS: Final = {"true": True, "false": False, "1": True, "0": False, "1.0": True, "0.0": False}
 """How tables and programs write it where every cell is a text."""

@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, TypeVar
 
 from rag_monitor import telemetry
+from rag_monitor.domain.clean_text import clean_text, is_clean
 from rag_monitor.domain.trace import Expected, Retrieval, RetrievedDocument, Trace
 from rag_monitor.ingest.options import DeriveLimits, DeriveOptions
-from rag_monitor.ingest.values import clean_text, is_clean
 
 T = TypeVar("T", Trace, Retrieval, Expected)
 

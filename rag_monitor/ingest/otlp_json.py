@@ -19,8 +19,8 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, InstrumentationSc
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ScopeSpans, Span, Status, TracesData
 
+from rag_monitor.domain.clean_text import clean_text
 from rag_monitor.errors import IngestError, MalformedPayload, PayloadTooLarge
-from rag_monitor.ingest.values import clean_text
 
 _MAX_DEPTH: Final = 64
 _UINT32: Final = 2**32 - 1

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import orjson
 
+from rag_monitor.domain.clean_text import clean_text, is_clean
 from rag_monitor.domain.hit import Hit, HitKind
 from rag_monitor.domain.trace import (
     DEFAULT_PROJECT,
@@ -27,7 +28,7 @@ from rag_monitor.i18n import Message, msgid
 from rag_monitor.ingest.fields import FieldReader, at_fault, is_object
 from rag_monitor.ingest.strict_json import parse, parse_text
 from rag_monitor.ingest.trace_encoding import TIMINGS, encode_trace
-from rag_monitor.ingest.values import clean_name, clean_text, is_clean
+from rag_monitor.ingest.values import clean_name
 
 __all__ = ["decode_trace", "encode_trace", "parse_row", "parse_stored", "row_trace_id"]
 

@@ -16,29 +16,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from rag_monitor import semconv
+from rag_monitor.domain.clean_text import clean_text
 from rag_monitor.ingest.reprs import is_printed_object, literal
 
-_UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
-_REPLACEMENT: Final = "\ufffd"
-
-
-def clean_text(text: str) -> str:
-    """`text` without NUL and lone surrogates (U+FFFD instead): both stores refuse them."""
-    return text if is_clean(text) else _UNSTORABLE.sub(_REPLACEMENT, text)
-
-
-def is_clean(text: str) -> bool:
-    """Whether `clean_text` leaves it alone."""
-    if "\0" in text:
-        return False
-    if text.isascii():
-        return True
-    try:  # encoding looks for lone surrogates many times faster than the expression does
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def clean_name(text: str, limit: int = 200) -> str:

@@ -15,11 +15,11 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, or_, select
 
+from rag_monitor.domain.clean_text import clean_text
 from rag_monitor.domain.stored import SearchIn, TraceQuery
 from rag_monitor.store import listing
 from rag_monitor.store.page_cursor import encode_cursor
 from rag_monitor.store.tables import passages, scores, traces
-from rag_monitor.store.types import storable
 
 STRETCH: Final = 1000
 """Rows of one question to the database; the next is asked only where these held too few."""
@@ -77,7 +77,7 @@ _KEYS: Final = ("project", "trace_id", "day", "started_at")
 
 
 def _texts(query: TraceQuery) -> list[Any]:
-    text = storable(query.q or "")
+    text = clean_text(query.q or "")
 
     def contains(column: ColumnElement[Any]) -> ColumnElement[bool]:
         return column.icontains(text, autoescape=True)
@@ -104,7 +104,7 @@ def _holding(connection: Connection, query: TraceQuery, digests: Collection[str]
             select(passages.c.sha256).where(
                 passages.c.project == query.project,
                 passages.c.sha256.in_(digests),
-                passages.c.content.icontains(storable(query.q or ""), autoescape=True),
+                passages.c.content.icontains(clean_text(query.q or ""), autoescape=True),
             )
         ).scalars()
     )

@@ -22,6 +22,7 @@ from sqlalchemy import (
     select,
 )
 
+from rag_monitor.domain.clean_text import clean_text
 from rag_monitor.domain.stored import TraceQuery, TraceSummary
 from rag_monitor.domain.trace import TraceStatus
 from rag_monitor.store import question_index
@@ -29,7 +30,6 @@ from rag_monitor.store.bulk import chunks
 from rag_monitor.store.page_cursor import decode_cursor
 from rag_monitor.store.tables import LOW_SCORE, scores, traces
 from rag_monitor.store.trace_reads import days_of
-from rag_monitor.store.types import storable
 
 COLUMNS: Final = (
     "trace_id",
@@ -123,7 +123,7 @@ def _walk(query: TraceQuery, text: str, stretch: tuple[int, int], limit: int) ->
         walk = scored(query, query.metric, end - start)
     part = walk.offset(start).cte("newest").prefix_with("MATERIALIZED")
     if query.metric is None:
-        held = part.c.question.icontains(storable(text), autoescape=True)
+        held = part.c.question.icontains(clean_text(text), autoescape=True)
     else:
         held = _question_of(part, text)
     walked = select(func.count()).select_from(part).scalar_subquery().label("walked")
@@ -196,7 +196,7 @@ def scored(query: TraceQuery, metric: str, limit: int, *more: ColumnElement[bool
     if query.status is not None:
         conditions.append(of(scores, traces.c.status) == query.status.value)
     if query.user_id is not None:
-        conditions.append(of(scores, traces.c.user_id) == storable(query.user_id))
+        conditions.append(of(scores, traces.c.user_id) == clean_text(query.user_id))
     order = (scores.c.started_at.desc(), scores.c.trace_id.desc())
     columns = [scores.c[name] for name in (*_KEY, "started_at")]
     return select(*columns).where(*conditions).order_by(*order).limit(limit)
@@ -211,7 +211,7 @@ def of(keys: FromClause, column: ColumnElement[Any]) -> Any:
 def _question_of(keys: FromClause, text: str) -> ColumnElement[bool]:
     """Whether the question of a row's trace holds the text."""
     question = of(keys, traces.c.question)
-    held: ColumnElement[bool] = question.icontains(storable(text), autoescape=True)
+    held: ColumnElement[bool] = question.icontains(clean_text(text), autoescape=True)
     return held
 
 
@@ -240,7 +240,7 @@ def _of_trace(
     if query.release is not None:
         conditions.append(table.release == query.release)
     if query.user_id is not None:
-        conditions.append(table.user_id == storable(query.user_id))
+        conditions.append(table.user_id == clean_text(query.user_id))
     if query.status is not None:
         conditions.append(table.status == query.status.value)
         if query.status is not TraceStatus.OK:

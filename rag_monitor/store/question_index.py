@@ -35,8 +35,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY
 
+from rag_monitor.domain.clean_text import clean_text
 from rag_monitor.store.tables import traces
-from rag_monitor.store.types import storable
 
 MAX_INDEXED: Final = 4000
 """Characters; longer questions are rare and looked through whenever something is looked for."""
@@ -69,7 +69,7 @@ def query_pairs(text: str) -> list[int]:
 
 def contains(piece: str) -> ColumnElement[bool]:
     """Whether the question of a trace holds the text, whatever the case."""
-    return traces.c.question.icontains(storable(piece), autoescape=True)
+    return traces.c.question.icontains(clean_text(piece), autoescape=True)
 
 
 def holders(piece: str, postgresql: bool, conditions: Sequence[ColumnElement[bool]]) -> CTE | None:
@@ -183,5 +183,5 @@ def _number(pair: str) -> int:
 
 def _folded(question: str) -> str:
     """Lower case character by character: what stands beside a character must not change it."""
-    stored = storable(question)
+    stored = clean_text(question)
     return stored.lower() if stored.isascii() else "".join(map(str.lower, stored))

@@ -9,6 +9,7 @@ from datetime import datetime
 from operator import attrgetter
 from typing import Any, Final
 
+from rag_monitor.domain.clean_text import clean_text
 from rag_monitor.domain.hit import Hit, HitKind
 from rag_monitor.domain.trace import (
     Expected,
@@ -21,7 +22,7 @@ from rag_monitor.domain.trace import (
     passage_digest,
 )
 from rag_monitor.store.question_index import pairs
-from rag_monitor.store.types import dump_captured, storable
+from rag_monitor.store.types import dump_captured
 
 _PLAIN: Final = (
     "app",
@@ -262,7 +263,7 @@ class _Documents:
         if document.metadata:
             item["metadata"] = dict(document.metadata)
         if document.content is not None:
-            content = storable(document.content)
+            content = clean_text(document.content)
             digest = passage_digest(content)
             self.passages[digest] = content
             item["passage"] = digest

@@ -7,7 +7,6 @@ UTC on both sides; JSON is text, so that it may hold whatever a trace holds.
 from __future__ import annotations
 
 import json
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -30,6 +29,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
+from rag_monitor.domain.clean_text import clean_text, is_clean
+
 NAME_LENGTH: Final = 200
 """Characters of a name that may stand in an index; PostgreSQL takes at most 2,704 bytes there."""
 
@@ -39,29 +40,11 @@ Serial: Final = BigInteger().with_variant(Integer, "sqlite")
 _AS_JSON_DOES: Final = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
-_UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")
-
-
-def storable(text: str) -> str:
-    """`text` with NUL and lone surrogates replaced by U+FFFD."""
-    return text if _is_storable(text) else _UNSTORABLE.sub("\ufffd", text)
-
-
-def _is_storable(text: str) -> bool:
-    if "\0" in text:
-        return False
-    if text.isascii():
-        return True
-    try:  # encoding looks for lone surrogates many times faster than the expression does
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def storable_name(text: str) -> str:
     """`text` as it is stored in a name column: mended and cut to `NAME_LENGTH`."""
-    return storable(text)[:NAME_LENGTH]
+    return clean_text(text)[:NAME_LENGTH]
 
 
 def microseconds(moment: datetime) -> int:
@@ -86,14 +69,14 @@ class SafeText(TypeDecorator[str], Bulk):
     def bound(self, values: Sequence[str | None], dialect: Dialect) -> list[str | None]:
         """All of them; mostly one look at the whole column says that none is to be mended."""
         del dialect
-        if _is_storable("".join(filter(None, values))):
+        if is_clean("".join(filter(None, values))):
             return list(values)
-        return [None if value is None else storable(value) for value in values]
+        return [None if value is None else clean_text(value) for value in values]
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
         """Mend what no database stores."""
         del dialect
-        return None if value is None else storable(value)
+        return None if value is None else clean_text(value)
 
 
 class Name(TypeDecorator[str], Bulk):
@@ -106,7 +89,7 @@ class Name(TypeDecorator[str], Bulk):
         """All of them; most columns hold short names, or the same few again and again."""
         del dialect
         there = list(filter(None, values))
-        if max(map(len, there), default=0) <= NAME_LENGTH and _is_storable("".join(there)):
+        if max(map(len, there), default=0) <= NAME_LENGTH and is_clean("".join(there)):
             return list(values)
         stored = {value: None if value is None else storable_name(value) for value in set(values)}
         return [stored[value] for value in values]
@@ -203,7 +186,7 @@ def dump_json(value: Any) -> str:
     text = json.dumps(
         value, ensure_ascii=False, separators=(",", ":"), default=_plain, check_circular=True
     )
-    return storable(text)
+    return clean_text(text)
 
 
 def _plain(value: Any) -> Any:

@@ -11,15 +11,16 @@ from hypothesis import strategies as st
 from sqlalchemy import Dialect
 from sqlalchemy.dialects import postgresql, sqlite
 
+from rag_monitor.domain.clean_text import clean_text
 from rag_monitor.store.page_cursor import decode_cursor, encode_cursor
-from rag_monitor.store.types import Moment, Name, SafeText, dump_json, storable, storable_name
+from rag_monitor.store.types import Moment, Name, SafeText, dump_json, storable_name
 
 SQLITE, POSTGRESQL = sqlite.dialect(), postgresql.dialect()
 
 
 @given(st.text())
 def test_mended_text_is_utf8_without_nul_and_of_the_same_length(text: str) -> None:
-    mended = storable(text)
+    mended = clean_text(text)
 
     assert "\0" not in mended
     assert len(mended) == len(text)
@@ -27,7 +28,7 @@ def test_mended_text_is_utf8_without_nul_and_of_the_same_length(text: str) -> No
 
 
 def test_good_text_is_left_alone() -> None:
-    assert storable("利率 3.4% 🙂") == "利率 3.4% 🙂"
+    assert clean_text("利率 3.4% 🙂") == "利率 3.4% 🙂"
 
 
 def test_names_are_cut_to_what_an_index_takes() -> None:
