@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime
+from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
@@ -31,8 +31,7 @@ from rag_monitor.domain.document import (
     ShareSums,
 )
 from rag_monitor.domain.judgement import is_embedded
-from rag_monitor.language.dates import find_dates
-from rag_monitor.language.normalise import fold
+from rag_monitor.language.metadata_dates import moment_of
 from rag_monitor.statistics.comparison import (
     benjamini_hochberg,
     mover_difference,
@@ -51,8 +50,6 @@ MIN_RETRIEVED: Final = 5
 """Times that a document of that age must have been retrieved."""
 MIN_CONFLICTS: Final = 2
 """Answers that show a conflict."""
-_LARGEST_EPOCH_S: Final = 1e11
-"""Larger numbers are milliseconds."""
 
 
 class DocumentList(StrEnum):
@@ -190,31 +187,9 @@ def is_stale(document: DocumentHealth) -> bool:
 def age_days(info: DocumentInfo, now: datetime) -> int | None:
     """Days since the date that the metadata give, that of effect before that of the update."""
     for text in (info.effective_date, info.updated_at):
-        day = day_of(text) if text else None
-        if day is not None and day <= now.date():
-            return (now.date() - day).days
-    return None
-
-
-def day_of(text: str) -> date | None:
-    """The day that metadata name: ISO 8601, a date as people write it, or seconds since 1970."""
-    try:
-        return datetime.fromisoformat(text).date()
-    except ValueError:
-        pass
-    try:
-        seconds = float(text)
-        if abs(seconds) >= 10_000:
-            seconds = seconds / 1000 if seconds > _LARGEST_EPOCH_S else seconds
-            return datetime.fromtimestamp(seconds, UTC).date()
-    except (ValueError, OverflowError, OSError):
-        pass
-    for written in find_dates(fold(text)):
-        if written.year:
-            try:
-                return date(written.year, written.month or 1, written.day or 1)
-            except ValueError:
-                continue
+        moment = moment_of(text) if text else None
+        if moment is not None and moment.date() <= now.date():
+            return (now.date() - moment.date()).days
     return None
 
 

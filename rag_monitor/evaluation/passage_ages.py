@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from rag_monitor.domain.document import AGE_NAMES
+from rag_monitor.domain.document import AGE_NAMES, VERSION_NAMES
 from rag_monitor.domain.trace import RetrievedDocument
+from rag_monitor.language.metadata_dates import moment_of
 from rag_monitor.language.normalise import fold
 from rag_monitor.language.value_conflicts import years_of
 
@@ -31,8 +32,8 @@ class PassageAges:
             return None
         one, other = self._documents[first], self._documents[second]
         for name in AGE_NAMES:
-            pair = _numbers(one.metadata.get(name)), _numbers(other.metadata.get(name))
-            if pair[0] and pair[1] and pair[0] != pair[1]:
+            pair = _compared(name, one.metadata.get(name), other.metadata.get(name))
+            if pair is not None:
                 return pair
         years = self._newest(first), self._newest(second)
         return years if years[0] and years[1] and years[0] != years[1] else None
@@ -44,8 +45,21 @@ class PassageAges:
         return years
 
 
+def _compared(name: str, one: object, other: object) -> tuple[Age, Age] | None:
+    """Two values of metadata as ages; None: one is missing, or they are of one age."""
+    if one is None or other is None:
+        return None
+    if name not in VERSION_NAMES:
+        moments = moment_of(str(one)), moment_of(str(other))
+        if moments[0] is not None and moments[1] is not None:
+            first, second = (moment.timetuple()[:6] for moment in moments if moment is not None)
+            return (first, second) if first != second else None
+    ages = _numbers(one), _numbers(other)
+    return ages if ages[0] and ages[1] and ages[0] != ages[1] else None
+
+
 def _numbers(value: object) -> Age:
-    return tuple(map(int, _DIGITS.findall(str(value))[:6])) if value is not None else ()
+    return tuple(map(int, _DIGITS.findall(str(value))[:6]))
 
 
 def _newest(document: RetrievedDocument) -> Age:

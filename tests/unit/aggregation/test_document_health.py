@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import random
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 
 import pytest
 
 from rag_monitor.aggregation.document_health import (
-    day_of,
     is_harmful,
     is_noisy,
     is_stale,
@@ -152,21 +151,3 @@ def test_stale_by_its_date_or_by_newer_documents(
     [found] = report(rows("a", useful=(3, 5)), [pair]).documents
 
     assert is_stale(with_info(found, info, NOW)) is stale
-
-
-@pytest.mark.parametrize(
-    ("text", "day"),
-    [
-        ("2024-03-05", date(2024, 3, 5)),
-        ("2024-03-05T10:00:00Z", date(2024, 3, 5)),
-        ("20240305", date(2024, 3, 5)),
-        ("1709640000", date(2024, 3, 5)),
-        ("1709640000000", date(2024, 3, 5)),
-        ("2024年3月5日", date(2024, 3, 5)),
-        ("5 March 2024", date(2024, 3, 5)),
-        ("v2.1", None),
-        ("yesterday", None),
-    ],
-)
-def test_days_as_metadata_write_them(text: str, day: date | None) -> None:
-    assert day_of(text) == day
