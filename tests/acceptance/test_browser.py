@@ -27,6 +27,7 @@ PAGES = (
     "/",
     "/traces",
     "/topics",
+    "/runbooks",
     "/documents",
     "/documents?list=never_retrieved",
     "/alerts",
