@@ -17,12 +17,14 @@ from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.fault import Fault
 from rag_monitor.domain.rollup import REFUSAL_METRIC
 from rag_monitor.domain.score import ScoreStatus
+from rag_monitor.domain.stored import Lease
 from rag_monitor.domain.topic import NO_TOPIC, JudgedQuestion, TopicSums
 from rag_monitor.store import bulk
 from rag_monitor.store.annotations import load_feedback
 from rag_monitor.store.bulk import Key, chunks
 from rag_monitor.store.cursors import Cursors, advance_cursor
 from rag_monitor.store.engine import Database
+from rag_monitor.store.leases import require_held
 from rag_monitor.store.tables import (
     faults,
     feedback,
@@ -139,7 +141,14 @@ class TopicFeed(Cursors):
         return sorted(read, key=lambda one: (one.started_at, one.trace_id))
 
     def save(
-        self, project: str, app: str, state: KnownApp, placed: Sequence[Placed], gone: Iterable[int]
+        self,
+        project: str,
+        app: str,
+        state: KnownApp,
+        placed: Sequence[Placed],
+        gone: Iterable[int],
+        *,
+        lease: Lease | None = None,
     ) -> None:
         """Save what was found of an application in one transaction.
 
@@ -149,6 +158,10 @@ class TopicFeed(Cursors):
             state: All its topics.
             placed: Questions that were looked at.
             gone: Ids of topics that are no more; nobody names them again.
+            lease: Save only while this lease is held.
+
+        Raises:
+            LeaseLost: Somebody else has the lease; nothing is saved.
         """
         now = self._clock.now()
         key = {"project": project, "app": app}
@@ -163,6 +176,8 @@ class TopicFeed(Cursors):
         retired = list(gone)
 
         def work(connection: Connection) -> None:
+            if lease is not None:
+                require_held(connection, lease)
             present = _present(connection, of_traces)
             bulk.upsert(connection, topics, rows)
             bulk.upsert(connection, topic_vocabularies, [vocabulary])

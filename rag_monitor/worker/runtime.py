@@ -256,6 +256,6 @@ def build_runtime(
             settings.worker,
             _export(settings, store, clock),
             store.shared_outage,
-            TopicFinder(store.topic_feed, clock),
+            TopicFinder(store.topic_feed, clock, leadership.require),
         ),
     )

@@ -17,8 +17,9 @@ from typing import Final
 
 from rag_monitor import telemetry
 from rag_monitor.domain.clock import Clock
+from rag_monitor.domain.stored import Lease
 from rag_monitor.domain.topic import NO_TOPIC, JudgedQuestion
-from rag_monitor.errors import StoreDamaged, StoreUnavailable
+from rag_monitor.errors import LeaseLost, StoreDamaged, StoreUnavailable
 from rag_monitor.store.topic_feed import CURSOR, Judged, KnownApp, KnownTopic, Placed, TopicFeed
 from rag_monitor.topics.model import Match, TopicModel, TopicProfile
 from rag_monitor.topics.naming import name_topics, words_of
@@ -54,17 +55,31 @@ class _Look:
 
 
 class TopicFinder:
-    """Gives questions their topics. Blocks, but for `find_due`."""
+    """Gives questions their topics. Blocks, but for `find_due`.
 
-    def __init__(self, feed: TopicFeed, clock: Clock) -> None:
+    Args:
+        feed: Judged questions, and where their topics are saved.
+        clock: Of the process.
+        before_save: Gives the lease that saves depend on, or raises `LeaseLost`; None: nobody else
+            can lead.
+    """
+
+    def __init__(
+        self, feed: TopicFeed, clock: Clock, before_save: Callable[[], Lease] | None = None
+    ) -> None:
         self._feed = feed
         self._clock = clock
+        self._before_save = before_save
         self._looks: dict[_App, _Look] = {}
         self._added_up_at = clock.monotonic() - _ADD_UP_EVERY_S
 
     async def find_due(self) -> int:
         """Deal with one batch of judged traces; returns how many there were."""
-        return await asyncio.to_thread(self.find)
+        try:
+            return await asyncio.to_thread(self.find)
+        except LeaseLost as error:
+            _LOG.warning("topics: %s", error)
+            return 0
 
     def find(self) -> int:
         """As `find_due`."""
@@ -98,7 +113,7 @@ class TopicFinder:
             if (topic := topic_of[question.trace_id]) is not None
         ]
         _learn(state, model, placed)
-        self._feed.save(project, app, state, [*placed, *again], ())
+        self._save(project, app, state, [*placed, *again], ())
         look = self._looks.setdefault((project, app), _Look(self._clock.monotonic()))
         look.since += sum(one.topic == NO_TOPIC for one in placed)
         if look.since >= DISCOVER_AT:
@@ -130,7 +145,18 @@ class TopicFinder:
         _name(state, new_places)
         for topic in gone:
             state.topics.pop(topic, None)
-        self._feed.save(project, app, state, new_places, gone)
+        self._save(project, app, state, new_places, gone)
+
+    def _save(
+        self,
+        project: str,
+        app: str,
+        state: KnownApp,
+        placed: Sequence[Placed],
+        gone: Sequence[int],
+    ) -> None:
+        lease = None if self._before_save is None else self._before_save()
+        self._feed.save(project, app, state, placed, gone, lease=lease)
 
     def _add_up(self) -> None:
         now = self._clock.monotonic()
@@ -145,8 +171,8 @@ def _guarded(app: str, work: Callable[[], None]) -> None:
     """Do it; questions of one application that it fails on hold up no other's."""
     try:
         work()
-    except (StoreUnavailable, StoreDamaged):
-        raise  # the cursor stays, and the scheduler tells of it
+    except (StoreUnavailable, StoreDamaged, LeaseLost):
+        raise  # the cursor stays
     except Exception:  # noqa: BLE001 - one odd question must not hold up other applications
         _LOG.exception("questions of app %r cannot be given topics", app)
         telemetry.dropped("topics", "failed")

@@ -15,6 +15,7 @@ from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.stored import RetentionPolicy
 from rag_monitor.domain.topic import NO_TOPIC
 from rag_monitor.domain.window import Window
+from rag_monitor.errors import LeaseLost
 from rag_monitor.store.store import Store
 from rag_monitor.store.tables import topic_days, topics, trace_topics
 from rag_monitor.store.topic_feed import KnownApp
@@ -22,6 +23,7 @@ from rag_monitor.store.topics import QuestionQuery
 from rag_monitor.testing import EPOCH, ManualClock, make_trace
 from rag_monitor.topics import options
 from rag_monitor.worker import topic_finding
+from rag_monitor.worker.scheduler import Leadership
 from rag_monitor.worker.topic_finding import TopicFinder
 from tests.contract.evidence import claim, ingest
 
@@ -270,3 +272,20 @@ def test_few_questions_make_no_topic(store: Store, clock: ManualClock) -> None:
     assert store.topics.of_traces("default", ids) == {}
     sums = store.topics.sums("default", "shop", DAY, DAY + timedelta(days=1))
     assert sums.keys() == {NO_TOPIC}
+
+
+def test_who_no_longer_leads_changes_no_topic(store: Store, clock: ManualClock) -> None:
+    _judge(store, clock, REFUNDS)
+    former = Leadership(store.leases, "former", 30.0)
+    assert former.hold()
+    former_lease = former.require()
+    former.release()
+    assert Leadership(store.leases, "next", 30.0).hold()
+
+    finder = TopicFinder(store.topic_feed, clock, lambda: former_lease)
+    with pytest.raises(LeaseLost):
+        finder.find()
+
+    assert store.topics.of_app("default", "shop") == []
+    _found(store, clock)
+    assert len(store.topics.of_app("default", "shop")) == 1
