@@ -59,7 +59,7 @@ chaos: $(VENV)/.test ## hurt a whole deployment for ten minutes; needs PostgreSQ
 	@$(BIN)/python -m tests.chaos.run $(CHAOS_ARGS)
 
 test-kills: $(VENV)/.test ## kill ingest 20 times under load over HTTP and over gRPC, on each database; minutes
-	@RAG_MONITOR_TEST_GRPC_KILLS=1 $(BIN)/python -m pytest tests/chaos/test_ingest.py -k kills $(PYTEST_ARGS)
+	@RAG_MONITOR_TEST_KILLS=20 $(BIN)/python -m pytest tests/chaos/test_ingest.py -k kills $(PYTEST_ARGS)
 
 fuzz: $(VENV)/.test ## 10,000 generated requests per database against the OpenAPI document; half an hour
 	@$(BIN)/python -m tests.security.fuzz $(FUZZ_ARGS)

@@ -192,7 +192,8 @@ class TestEvaluate:
             'api_key = "judge-key-for-tests"',
             "reasks = 0",
             "probe_every = 0",
-            "limits = {concurrency = 2, backoff_s = 0.001, backoff_cap_s = 0.002, attempts = 3}",
+            "limits = {concurrency = 2, backoff_s = 0.001, backoff_cap_s = 0.002, attempts = 3, "
+            "breaker_open_s = 0.01}",
         )
         return rag_monitor(
             "evaluate", folder / "rows.jsonl", "--judge", "openai_compatible",

@@ -130,7 +130,8 @@ def app_numbers(among: Sequence[Known]) -> dict[str, Any]:
 def _judges(among: Sequence[Known]) -> dict[str, tuple[int, float]]:
     answered: Counter[tuple[str, str]] = Counter()
     for one in among:
-        for score in one.scores:
+        diagnosed = [] if one.diagnosis is None else _as_scores(one, Fault.NONE)
+        for score in (*one.scores, *diagnosed):
             if score.status is not ScoreStatus.FAILED:
                 answered[str(score.judge), score.metric] += 1
     most: dict[str, int] = {}
