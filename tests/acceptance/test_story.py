@@ -45,7 +45,9 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 @pytest.fixture
 def running(tmp_path: Path, database: str) -> Iterator[Monitor]:
     """A monitor that migrated its database itself."""
-    with monitor(tmp_path, database, RAG_MONITOR_STORE_AUTO_MIGRATE="true") as started:
+    # Of what a killed process had in hand.
+    short = {"RAG_MONITOR_WORKER_LEASE_S": "5", "RAG_MONITOR_STORE_CLAIM_S": "5"}
+    with monitor(tmp_path, database, RAG_MONITOR_STORE_AUTO_MIGRATE="true", **short) as started:
         yield started
 
 

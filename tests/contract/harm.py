@@ -20,7 +20,7 @@ def impatient(url: str, monkeypatch: pytest.MonkeyPatch) -> StoreOptions:
     monkeypatch.setattr(write_probe, "_LOCK_MS", 100)
     return StoreOptions(
         url=url, ballast_bytes=0, partitions_ahead=1, retry_s=0.1, write_timeout_s=0.5,
-        statement_timeout_s=1.5,
+        statement_timeout_s=1.5, claim_s=2.0,
     )  # fmt: skip
 
 

@@ -88,7 +88,7 @@ class Process:
 async def process(url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Process]:
     monkeypatch.setattr(write_probe, "EVERY_S", 0.2)
     clock = SystemClock()
-    settings = Settings(database_url=url, worker=BUSY)
+    settings = Settings(database_url=url, worker=BUSY, judge="embedded-lexical")
     with await asyncio.to_thread(Store.open, impatient(url, monkeypatch), clock) as store:
         runtime = build_runtime(settings, store, clock, "test")
         assert runtime.worker is not None
