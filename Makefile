@@ -37,7 +37,7 @@ demo: $(VENV)/.server ## run the story: a RAG application is watched, breaks, an
 	@$(BIN)/rag-monitor demo $(DEMO_ARGS)
 
 test: $(VENV)/.test ## run every test (SQLite, and PostgreSQL where one answers)
-	@$(BIN)/python -m pytest --numprocesses=$(TEST_WORKERS) --dist=loadfile $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest --numprocesses=$(TEST_WORKERS) --dist=loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 messages: $(VENV)/.test ## add new messages to the catalogues of translations, remove unused ones
 	@$(BIN)/python -m tests.unit.i18n.extraction
