@@ -42,6 +42,7 @@ from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.rollup import (
     HIT_RATE_METRIC,
     ROUTING_METRIC,
+    SATISFACTION_METRIC,
     TRACES_METRIC,
     Rollup,
     RollupQuery,
@@ -351,11 +352,15 @@ class Estimates:
         return first_seen(self._load_traces(project, app, lookback))
 
     def judged_series(self, selection: Selection) -> list[Series]:
-        """Every metric of scores, judge and release judged in the window, in order."""
+        """Every metric of scores, judge and release in the window, in order.
+
+        What users rated has no judge and is a series for `combined`.
+        """
         keys_of_scores = {
-            (keys.without_knowledge_base(row.key.metric), row.key.judge, row.key.release)
+            (metric, row.key.judge or keys.COMBINED, row.key.release)
             for row in self._sums(selection, None)
-            if row.key.judge and not keys.is_of_faults(row.key.metric)
+            if not keys.is_of_faults(metric := keys.without_knowledge_base(row.key.metric))
+            if row.key.judge or metric == SATISFACTION_METRIC
         }
         return [
             replace(selection.series(metric, judge), release=release)

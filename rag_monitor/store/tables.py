@@ -269,6 +269,11 @@ feedback: Final = Table(
     Column("comment", SafeText),
     Column("author", Name),
     _column("created_at", Moment),
+    Column("kind", Name),  # NULL: a reviewer's mark, else the form of a user's rating
+    Column("raw_value", Json),
+    Column("scale", Integer),
+    Column("corrected_answer", SafeText),
+    Column("correct_document_ids", Json),
     Index("ix_feedback_trace", "project", "trace_id"),
     Index("ix_feedback_created_at", "created_at"),
     sqlite_autoincrement=True,
