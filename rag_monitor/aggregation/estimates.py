@@ -352,10 +352,7 @@ class Estimates:
         return first_seen(self._load_traces(project, app, lookback))
 
     def judged_series(self, selection: Selection) -> list[Series]:
-        """Every metric of scores, judge and release in the window, in order.
-
-        What users rated has no judge and is a series for `combined`.
-        """
+        """Every metric of scores, judge and release; what users rated is of judge `combined`."""
         keys_of_scores = {
             (metric, row.key.judge or keys.COMBINED, row.key.release)
             for row in self._sums(selection, None)
