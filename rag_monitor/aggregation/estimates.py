@@ -359,10 +359,7 @@ class Estimates:
             if not keys.is_of_faults(metric := keys.without_knowledge_base(row.key.metric))
             if row.key.judge or metric == SATISFACTION_METRIC
         }
-        return [
-            replace(selection.series(metric, judge), release=release)
-            for metric, judge, release in sorted(keys_of_scores)
-        ]
+        return [replace(selection.series(m, j), release=r) for m, j, r in sorted(keys_of_scores)]
 
     def once(self, apps: Sequence[str] = (), metrics: Sequence[str] = ()) -> Estimates:
         """The same estimates for one page: each window of an app is read once.

@@ -26,6 +26,7 @@ from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.stored import KeyScope, RetentionPolicy, TraceQuery
 from rag_monitor.domain.window import Window
 from rag_monitor.errors import LeaseLost, NotFound, RuleError
+from rag_monitor.exposition.snapshot import build
 from rag_monitor.store.store import Store
 from rag_monitor.testing import EPOCH, ManualClock, make_trace
 from tests.contract.evidence import blob, ingest, write
@@ -295,6 +296,11 @@ def test_satisfaction_is_estimated_from_rated_traces_alone(store: Store) -> None
     )
     assert [(s.metric, s.judge) for s in estimates.judged_series(selection)] == [
         ("satisfaction_rate", "combined")
+    ]
+    shown = build(estimates, [("default", traces[0].app)], EPOCH).scores
+    assert [(p.release, p.metric, p.judge, p.value, p.samples) for p in shown] == [
+        (None, "satisfaction_rate", "combined", 0.75, 60),
+        (traces[0].release or "", "satisfaction_rate", "combined", 0.75, 60),
     ]
 
 
