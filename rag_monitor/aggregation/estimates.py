@@ -42,6 +42,7 @@ from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.rollup import (
     HIT_RATE_METRIC,
     ROUTING_METRIC,
+    SATISFACTION_METRIC,
     TRACES_METRIC,
     Rollup,
     RollupQuery,
@@ -351,16 +352,14 @@ class Estimates:
         return first_seen(self._load_traces(project, app, lookback))
 
     def judged_series(self, selection: Selection) -> list[Series]:
-        """Every metric of scores, judge and release judged in the window, in order."""
+        """Every metric of scores, judge and release; what users rated is of judge `combined`."""
         keys_of_scores = {
-            (keys.without_knowledge_base(row.key.metric), row.key.judge, row.key.release)
+            (metric, row.key.judge or keys.COMBINED, row.key.release)
             for row in self._sums(selection, None)
-            if row.key.judge and not keys.is_of_faults(row.key.metric)
+            if not keys.is_of_faults(metric := keys.without_knowledge_base(row.key.metric))
+            if row.key.judge or metric == SATISFACTION_METRIC
         }
-        return [
-            replace(selection.series(metric, judge), release=release)
-            for metric, judge, release in sorted(keys_of_scores)
-        ]
+        return [replace(selection.series(m, j), release=r) for m, j, r in sorted(keys_of_scores)]
 
     def once(self, apps: Sequence[str] = (), metrics: Sequence[str] = ()) -> Estimates:
         """The same estimates for one page: each window of an app is read once.

@@ -23,6 +23,7 @@ from rag_monitor.alerting.params import number, required, word
 from rag_monitor.alerting.runbooks import MONITOR, runbook_url
 from rag_monitor.domain.alert import AlertRule, RuleKind
 from rag_monitor.domain.fault import FAULT_METRICS
+from rag_monitor.domain.rollup import SATISFACTION_METRIC
 from rag_monitor.domain.trace import DEFAULT_PROJECT
 from rag_monitor.statistics.wilson import z_two_sided
 
@@ -326,7 +327,7 @@ def _drop(rule: AlertRule) -> _Native | None:
 
 def _by_one_judge(rule: AlertRule, combined: str, offset: str) -> str:
     """That one judge's scores, told by their number, are what `combined` was made of both times."""
-    if word(rule, "judge") != COMBINED:
+    if word(rule, "judge") != COMBINED or rule.metric == SATISFACTION_METRIC:
         return ""
     single = f'{_selector(rule, metric=rule.metric).removesuffix("}")},judge!="{COMBINED}"}}'
 

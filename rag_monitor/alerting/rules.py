@@ -15,7 +15,7 @@ from rag_monitor.alerting.params import PARAMS, number, required
 from rag_monitor.domain.alert import AlertRule, FieldName, RuleKind, Severity
 from rag_monitor.domain.fault import FAULT_METRICS, Fault, fault_metric
 from rag_monitor.domain.hit import HitKind
-from rag_monitor.domain.rollup import LATENCY_METRICS
+from rag_monitor.domain.rollup import LATENCY_METRICS, SATISFACTION_METRIC
 from rag_monitor.errors import RuleError
 from rag_monitor.i18n import Message, msgid
 from rag_monitor.metrics.rag import BAD_BELOW, METRICS
@@ -170,8 +170,8 @@ def _check_times(rule: AlertRule) -> None:
 
 
 _METRICS_OF: Final[Mapping[RuleKind, tuple[str, ...]]] = {
-    RuleKind.THRESHOLD: (*METRICS, *FAULT_METRICS),
-    RuleKind.DROP: (*METRICS, fault_metric(Fault.NONE)),
+    RuleKind.THRESHOLD: (*METRICS, SATISFACTION_METRIC, *FAULT_METRICS),
+    RuleKind.DROP: (*METRICS, SATISFACTION_METRIC, fault_metric(Fault.NONE)),
     RuleKind.CHANGE: _GRADED_METRICS,
     RuleKind.BURN_RATE: _GRADED_METRICS,
     RuleKind.JUDGE_FAILURES: METRICS,

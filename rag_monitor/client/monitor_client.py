@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+from collections.abc import Sequence
 from datetime import date, datetime
 from http import HTTPStatus
 from typing import Any, Literal
@@ -245,15 +246,20 @@ class Client(Requests):
     def feedback(
         self,
         trace_id: str,
-        value: float | None = None,
+        value: bool | float | str | None = None,
         *,
+        scale: int | None = None,
         metric: str | None = None,
         statement: int | None = None,
         fault: str | None = None,
         comment: str | None = None,
+        corrected_answer: str | None = None,
+        correct_document_ids: Sequence[str] = (),
         author: str | None = None,
     ) -> dict[str, Any]:
-        """Mark a trace (or one metric, or one statement of it): 0 is bad, 1 is good.
+        """Rate an answer as its user, or mark a metric or statement of it as a reviewer.
+
+        The value is `True`, `False`, "up", "down", 0 (bad) to 1 (good), or 1 to `scale`.
 
         Or say what was at fault in it, in place of a value: `fault="invented"`.
 
@@ -263,10 +269,13 @@ class Client(Requests):
         body = {
             "trace_id": trace_id,
             "value": value,
+            "scale": scale,
             "metric": metric,
             "statement": statement,
             "fault": fault,
             "comment": comment,
+            "corrected_answer": corrected_answer,
+            "correct_document_ids": list(correct_document_ids),
             "author": author,
         }
         later = REFUSED if author is None else LATER

@@ -34,6 +34,8 @@ CLUSTER_BUCKETS: Final = 64
 per bucket, which are as many however many sessions there are."""
 REFUSAL_METRIC: Final = "refusal_rate"
 """`count` the answers, `total` those that decline."""
+SATISFACTION_METRIC: Final = "satisfaction_rate"
+"""`count` the answers that users rated, `total` those that satisfied them; no judge."""
 
 
 def is_history(started_at: datetime, received_at: datetime) -> bool:

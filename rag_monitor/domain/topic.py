@@ -64,9 +64,9 @@ class TopicSums:
     total: float = 0.0
     squares: float = 0.0
     rated: int = 0
-    """With people's feedback on the whole answer."""
+    """That users rated."""
     satisfied: float = 0.0
-    """Sum of its values, each 0 to 1."""
+    """Those of them that satisfied their users."""
     latencies: Counter[int] = field(default_factory=Counter)
     """How many took up to 1.05 ** key milliseconds."""
 

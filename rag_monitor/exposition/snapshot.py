@@ -275,7 +275,7 @@ class _Reading:
 def _scores(estimates: Estimates, selection: Selection, label: str) -> tuple[ScorePoint, ...]:
     judged = estimates.judged_series(selection)
     combined = {replace(series, judge=COMBINED): None for series in judged}
-    of_releases = (*combined, *judged)
+    of_releases = dict.fromkeys((*combined, *judged))
     of_app = {replace(series, release=None): None for series in of_releases}
     points: dict[tuple[str | None, ...], ScorePoint] = {}
     for series in (*of_app, *of_releases):

@@ -33,7 +33,9 @@ _REMOTE_PARENT: Final = 0x200
 _DROPPED: Final = semconv.DROPPED.encode()
 _SCORES: Final = semconv.EVALUATION_SCOPE.encode()
 _OWN: Final = semconv.SELF_SCOPE.encode()
-_REASON: Final = re.compile(r"queue_full|exit|encode_failed|rejected|too_large|http_[1-5]\d\d")
+_REASON: Final = re.compile(
+    r"queue_full|exit|encode_failed|invalid_feedback|rejected|too_large|http_[1-5]\d\d"
+)
 _MAX_LOST: Final = 10**9
 _ZERO_TRACE: Final = bytes(16)
 _ZERO_SPAN: Final = bytes(8)

@@ -23,6 +23,7 @@ METRIC_NAMES: Final[Mapping[str, str]] = {
     "citation_validity": msgid("Citation validity"),
     "summary_score": msgid("Summary score"),
     "refusal_rate": msgid("Refusal rate"),
+    "satisfaction_rate": msgid("Satisfaction rate"),
     "first_byte_ms": msgid("First byte"),
     "generation_ms": msgid("Generation"),
     "end_to_end_ms": msgid("End to end"),

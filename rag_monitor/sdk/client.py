@@ -10,7 +10,7 @@ import gc
 import os
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -196,35 +196,76 @@ def stats() -> dict[str, object]:
 
 def feedback(
     trace_id: str,
-    value: float,
+    value: bool | float | str,
     metric: str | None = None,
     statement: int | None = None,
     comment: str | None = None,
+    *,
+    scale: int | None = None,
+    corrected_answer: str | None = None,
+    correct_document_ids: Sequence[str] = (),
 ) -> None:
-    """Send a person's annotation of a trace, in the background.
+    """Send what a user says of an answer, or a reviewer's mark on a metric, in the background.
+
+    Never raises. What is of no form below is not sent: a warning in the log says what is taken, and
+    `stats()` counts it among `dropped` as `invalid_feedback`.
 
     Args:
-        trace_id: `current().trace_id` of the annotated answer.
-        value: 0 (bad) to 1 (good).
-        metric: The metric it is about, or None for the whole answer.
-        statement: 0-based index of the statement it is about.
+        trace_id: `current().trace_id` of the answer.
+        value: `True` or "up" (good), `False` or "down" (bad), a number from 0 (bad) to 1 (good), or
+            with `scale` a number from 1 to `scale`.
+        metric: The metric that a reviewer's mark is about; None: a user rates the whole answer,
+            which enters `satisfaction_rate` and nothing else.
+        statement: 0-based index of the statement that a mark is about.
         comment: Free text; redacted like captured text.
+        scale: Best step of the scale of `value`: 5 for one to five stars.
+        corrected_answer: What the answer should have been; redacted like captured text.
+        correct_document_ids: Documents that the answer should have come from, at most 100.
     """
     recorder = active()
     if recorder is None:
         return
-    if text_of(trace_id) is None or not _unit(value):
-        GUARD.warn_once("feedback", "feedback ignored: it needs a trace_id and a value from 0 to 1")
-        return
-    recorder.feedback(
-        {
-            "trace_id": trace_id,
-            "value": value,
-            "metric": metric,
-            "statement": statement,
-            "comment": comment,
-        }
-    )
+    try:
+        recorder.feedback(
+            {
+                **_checked(trace_id, value, scale),
+                "metric": metric,
+                "statement": statement,
+                "comment": comment,
+                "corrected_answer": corrected_answer,
+                "correct_document_ids": _document_ids(correct_document_ids),
+            }
+        )
+    except ValueError as error:
+        recorder.refuse_feedback()
+        GUARD.warn_once("feedback", "feedback is not sent: %s", str(error))
+    except Exception as error:  # noqa: BLE001 - the boundary
+        recorder.refuse_feedback()
+        GUARD.report("feedback", error)
+
+
+def _checked(trace_id: object, value: object, scale: object) -> dict[str, object]:
+    """The id and the rating as they are sent.
+
+    Raises:
+        ValueError: They are not what is taken; the message says what is.
+    """
+    from rag_monitor.domain.rating import rating_of
+    from rag_monitor.sdk.feedback import plain_value
+
+    if text_of(trace_id) is None:
+        raise ValueError("it needs a `trace_id`, which rm.current().trace_id is")
+    rating = rating_of(plain_value(value), None if scale is None else plain_value(scale))
+    return {"trace_id": trace_id, "value": rating.raw_value, "scale": rating.scale}
+
+
+def _document_ids(given: object) -> list[object]:
+    """Of one document or several; anything else is none."""
+    from rag_monitor.sdk.feedback import MOST_DOCUMENTS
+
+    if isinstance(given, str):
+        return [given]
+    return list(given)[:MOST_DOCUMENTS] if isinstance(given, list | tuple | set) else []
 
 
 def _recorder_class() -> type[Recorder]:
@@ -232,10 +273,6 @@ def _recorder_class() -> type[Recorder]:
     from rag_monitor.sdk.recorder import Recorder
 
     return Recorder
-
-
-def _unit(value: object) -> bool:
-    return isinstance(value, int | float) and 0 <= value <= 1
 
 
 def _options(given: dict[str, Any], *, strict: bool) -> Options:

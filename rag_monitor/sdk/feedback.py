@@ -1,4 +1,4 @@
-"""A person's annotation of a trace, sent in the background after the traces before it."""
+"""A user's rating or a reviewer's mark, sent in the background after the traces before it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,36 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from rag_monitor.sdk.outcome import Outcome
+from rag_monitor.sdk.sanitise import finite
 
 if TYPE_CHECKING:
     from rag_monitor.redaction.redactor import TextRedactor
 
 _LONGEST: Final = 500
 """Characters of a refusal that are logged."""
+
+
+_LONGEST_COMMENT: Final = 4000
+_LONGEST_ANSWER: Final = 20_000
+_LONGEST_NAME: Final = 200
+MOST_DOCUMENTS: Final = 100
+"""As many as the server takes of each."""
+
+
+def plain_value(value: object) -> bool | float | str | None:
+    """The value without what a subclass of the host's may do; None: it is of no kind taken.
+
+    Numbers of numpy and the like are numbers.
+    """
+    if type(value) is bool or type(value) is int:
+        return value
+    if isinstance(value, str):
+        return str.__str__(value)
+    return finite(value)
+
+
+def _cut(text: str | None, limit: int) -> str | None:
+    return None if text is None else text[:limit]
 
 
 class Annotation:
@@ -22,21 +46,26 @@ class Annotation:
     def __init__(self, fields: dict[str, Any], *, content: bool) -> None:
         self._content = content
         self._fields = fields
-        self.chars = 200
+        answer = fields["corrected_answer"]
+        self.chars = 200 + (len(answer) if type(answer) is str else 0)
 
     def body(self, redactor: TextRedactor | None) -> bytes:
         """The request body of `POST /api/v1/feedback`; runs on the sender's thread."""
-        from rag_monitor.sdk.sanitise import Sanitiser, finite, whole
+        from rag_monitor.sdk.sanitise import Sanitiser, whole
 
-        clean = Sanitiser(redactor, content=self._content, per_text=8192, budget=16384)
+        clean = Sanitiser(redactor, content=self._content, per_text=20_000, budget=48_000)
         fields = self._fields
-        value = fields["value"]
+        answer = clean.content("corrected_answer", fields["corrected_answer"])
+        documents = [clean.label(one) for one in fields["correct_document_ids"]]
         record = {
             "trace_id": clean.label(fields["trace_id"]),
-            "value": float(value) if type(value) is bool else finite(value),
+            "value": fields["value"],
+            "scale": fields["scale"],
             "metric": clean.label(fields["metric"]),
             "statement": whole(fields["statement"]),
-            "comment": clean.content("comment", fields["comment"]),
+            "comment": _cut(clean.content("comment", fields["comment"]), _LONGEST_COMMENT),
+            "corrected_answer": _cut(answer, _LONGEST_ANSWER),
+            "correct_document_ids": [one[:_LONGEST_NAME] for one in documents if one] or None,
         }
         return json.dumps({k: v for k, v in record.items() if v is not None}).encode()
 

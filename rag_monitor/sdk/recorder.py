@@ -127,8 +127,13 @@ class Recorder:
             self._shared.leave_step(step)
 
     def feedback(self, fields: dict[str, Any]) -> None:
-        """Queue a person's annotation."""
+        """Queue a rating or a mark."""
         self.submit(Annotation(fields, content=self.options.capture_content))
+
+    def refuse_feedback(self) -> None:
+        """Count feedback that the server would refuse: nothing of it is sent."""
+        self.counters.produce()
+        self.counters.drop("invalid_feedback")
 
     @property
     def waiting(self) -> bool:

@@ -17,7 +17,7 @@ from rag_monitor.aggregation.keys import COMBINED
 from rag_monitor.aggregation.latencies import LatencySummary
 from rag_monitor.domain.fault import FAULT_METRICS
 from rag_monitor.domain.hit import HitKind
-from rag_monitor.domain.rollup import REFUSAL_METRIC
+from rag_monitor.domain.rollup import REFUSAL_METRIC, SATISFACTION_METRIC
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.stored import AppSummary
 from rag_monitor.domain.window import Estimate, Window
@@ -41,8 +41,8 @@ SCORE_METRICS: Final = (
     "summary_score",
 )
 """Scores, the better the higher."""
-SHOWN_METRICS: Final = (*SCORE_METRICS, REFUSAL_METRIC)
-"""What judges answer for, in the order shown."""
+SHOWN_METRICS: Final = (*SCORE_METRICS, REFUSAL_METRIC, SATISFACTION_METRIC)
+"""What judges answer for and what users say, in the order shown."""
 LATENCIES: Final = ("first_byte_ms", "generation_ms", "end_to_end_ms", "retrieval_ms")
 MAX_HIT_NAMES: Final = 50
 MAX_KNOWLEDGE_BASES: Final = 20

@@ -18,6 +18,7 @@ from starlette.responses import Response
 
 from rag_monitor.aggregation.keys import COMBINED
 from rag_monitor.domain.fault import FAULT_METRICS
+from rag_monitor.domain.rollup import SATISFACTION_METRIC
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.window import Series, Window
 from rag_monitor.exposition.snapshot import LATENCIES
@@ -101,12 +102,14 @@ def check_parameters(request: Request) -> None:
 
 
 def known_in_series(name: str) -> str:
-    """The name, if it is that of a metric or of the share of a fault.
+    """The name, if it is that of a metric, of the share of a fault or of what users say.
 
     Raises:
         ValueError: As `known_metric`.
     """
-    return name if name in FAULT_METRICS else known_metric(name)
+    if name in FAULT_METRICS or name == SATISFACTION_METRIC:
+        return name
+    return known_metric(name)
 
 
 def known_metric(name: str) -> str:

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, and_, or_, select
 from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.fault import Fault
 from rag_monitor.domain.feedback import Feedback
+from rag_monitor.domain.rating import RatingKind
 from rag_monitor.domain.score import ReportedScore
 from rag_monitor.domain.stored import LabelledScore
 from rag_monitor.store import rollup_changes, topic_changes
@@ -31,22 +32,29 @@ _COLUMNS = (
     "comment",
     "author",
     "created_at",
+    "kind",
+    "raw_value",
+    "scale",
+    "corrected_answer",
+    "correct_document_ids",
 )
 
 
 class FeedbackAnnotations:
-    """All marks, also those that were changed later; `for_traces` returns the newest of each."""
+    """Marks and ratings, also those changed later; `for_traces` returns the newest of each."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 
     def add(self, mark: Feedback) -> None:
-        """Keep a mark. The trace may not be there yet: feedback can overtake it."""
+        """Keep a mark or a rating. The trace may not be there yet: feedback can overtake it."""
 
         def work(connection: Connection) -> None:
             row = {name: getattr(mark, name) for name in _COLUMNS}
             row["fault"] = None if mark.fault is None else mark.fault.value
+            row["kind"] = None if mark.kind is None else mark.kind.value
+            row["correct_document_ids"] = list(mark.correct_document_ids) or None
             connection.execute(self._database.insert(feedback), [row])
             trace = connection.execute(
                 select(traces.c.app, traces.c.started_at).where(
@@ -103,6 +111,7 @@ class FeedbackAnnotations:
                 feedback.c.created_at < until,
                 feedback.c.metric.is_not(None),
                 feedback.c.statement.is_(None),
+                feedback.c.kind.is_(None),
             )
             .order_by(feedback.c.created_at.desc(), feedback.c.id.desc())
             .limit(limit)
@@ -176,7 +185,7 @@ def load_feedback(
     for row in connection.execute(statement):
         # Marks without an author may be of different people: each counts.
         person = row.author if row.author is not None else row.id
-        thing = (row.metric, row.statement, row.fault is not None)
+        thing = (row.metric, row.statement, row.fault is not None, row.kind is not None)
         newest[row.trace_id, *thing, person] = _load(row)
     by_trace: dict[str, list[Feedback]] = defaultdict(list)
     for mark in newest.values():
@@ -186,7 +195,10 @@ def load_feedback(
 
 def _load(row: Any) -> Feedback:
     mark = {name: row._mapping[name] for name in _COLUMNS}
-    return Feedback(**mark | {"fault": None if row.fault is None else Fault(row.fault)})
+    mark["fault"] = None if row.fault is None else Fault(row.fault)
+    mark["kind"] = None if row.kind is None else RatingKind(row.kind)
+    mark["correct_document_ids"] = tuple(row.correct_document_ids or ())
+    return Feedback(**mark)
 
 
 MOST_SHOWN: Final = 500

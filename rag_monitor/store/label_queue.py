@@ -170,6 +170,9 @@ def _judged(
 
 
 def _unmarked(table: Any) -> ColumnElement[bool]:
+    """No reviewer marked it; a user's rating answers no question of the labelling page."""
     return ~exists().where(
-        feedback.c.project == table.project, feedback.c.trace_id == table.trace_id
+        feedback.c.project == table.project,
+        feedback.c.trace_id == table.trace_id,
+        feedback.c.kind.is_(None),
     )

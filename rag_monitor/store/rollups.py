@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any, Final
 
 from sqlalchemy import Connection, and_, delete, or_, select
 
 from rag_monitor.domain.clock import Clock
-from rag_monitor.domain.feedback import labels_of
-from rag_monitor.domain.rollup import Rollup, RollupQuery, TraceFacts
-from rag_monitor.domain.score import Score
+from rag_monitor.domain.feedback import Feedback, labels_of, satisfaction_of
+from rag_monitor.domain.rollup import SATISFACTION_METRIC, Rollup, RollupQuery, TraceFacts
+from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.stored import ChangedMinute, StaleBlock
 from rag_monitor.store import bulk, purge_horizon, rollup_changes, rollup_tiers
 from rag_monitor.store.annotations import load_feedback
@@ -245,7 +245,10 @@ def _with_scores(connection: Connection, project: str, rows: Sequence[Any]) -> l
     return [
         TraceFacts(
             trace=from_rows(row, hits=called[row.trace_id]),
-            scores=tuple(scores_by_trace[row.trace_id]),
+            scores=(
+                *scores_by_trace[row.trace_id],
+                *_satisfaction(marks.get(row.trace_id, ())),
+            ),
             probabilities=probabilities[row.trace_id],
             labels=labels_of(marks.get(row.trace_id, ())),
             faults=diagnosed.get(row.trace_id, {}),
@@ -254,6 +257,13 @@ def _with_scores(connection: Connection, project: str, rows: Sequence[Any]) -> l
         )
         for row in rows
     ]
+
+
+def _satisfaction(annotations: Sequence[Feedback]) -> Iterator[Score]:
+    """What users say of an answer, as a score that no judge gave."""
+    value = satisfaction_of(annotations)
+    if value is not None:
+        yield Score(metric=SATISFACTION_METRIC, status=ScoreStatus.SCORED, value=value)
 
 
 def _replace(

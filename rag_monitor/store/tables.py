@@ -266,9 +266,12 @@ feedback: Final = Table(
     Column("metric", Name),
     Column("statement", Integer),
     Column("fault", Name),  # NULL: the mark is about something else
-    Column("comment", SafeText),
+    *(Column(name, SafeText) for name in ("comment", "corrected_answer")),
     Column("author", Name),
     _column("created_at", Moment),
+    Column("kind", Name),  # NULL: a reviewer's mark, else the form of a user's rating
+    *(Column(name, Json) for name in ("raw_value", "correct_document_ids")),
+    Column("scale", Integer),
     Index("ix_feedback_trace", "project", "trace_id"),
     Index("ix_feedback_created_at", "created_at"),
     sqlite_autoincrement=True,

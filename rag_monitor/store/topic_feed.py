@@ -15,6 +15,7 @@ from sqlalchemy import Connection, delete, false, func, select, true, update
 
 from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.fault import Fault
+from rag_monitor.domain.feedback import satisfaction_of
 from rag_monitor.domain.rollup import REFUSAL_METRIC
 from rag_monitor.domain.score import ScoreStatus
 from rag_monitor.domain.stored import Lease
@@ -219,7 +220,7 @@ class TopicFeed(Cursors):
                 (feedback.c.project == trace_topics.c.project)
                 & (feedback.c.trace_id == trace_topics.c.trace_id),
             )
-            .where(*of_day, *_ON_THE_ANSWER)
+            .where(*of_day, _RATED)
             .distinct()
         )
         this_day = (
@@ -323,23 +324,19 @@ def _judged(connection: Connection, until: datetime | None, keys: Sequence[Key])
 
 
 _READ: Final = (traces, faults, scores, trace_topics)
-_ON_THE_ANSWER: Final = (
-    feedback.c.metric.is_(None),
-    feedback.c.statement.is_(None),
-    feedback.c.fault.is_(None),
-)
-"""Marks that rate the whole answer."""
+_RATED: Final = feedback.c.kind.is_not(None)
+"""Users' ratings of whole answers."""
 
 
 def _ratings(
     connection: Connection, project: str, trace_ids: Sequence[str]
 ) -> Iterator[tuple[str, float]]:
-    """Of each person the newest rating of each whole answer."""
+    """Whether users are satisfied with each answer that they rated."""
     for name, ids in chunks((project, trace_id) for trace_id in trace_ids):
         for trace_id, marks in load_feedback(connection, name, ids).items():
-            for mark in marks:
-                if mark.metric is None and mark.statement is None and mark.fault is None:
-                    yield trace_id, mark.value
+            satisfied = satisfaction_of(marks)
+            if satisfied is not None:
+                yield trace_id, satisfied
 
 
 def _load_known_topic(row: Any) -> KnownTopic:

@@ -8,6 +8,7 @@ from datetime import timedelta
 from rag_monitor.domain.decision import PEOPLE, SamplingDecision, SamplingReason
 from rag_monitor.domain.feedback import Feedback
 from rag_monitor.domain.judgement import JudgeIdentity, JudgeUsage
+from rag_monitor.domain.rating import RatingKind
 from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.store.store import Store
 from rag_monitor.testing import EPOCH, make_trace
@@ -181,6 +182,16 @@ def test_what_is_marked_waits_no_longer(store: Store) -> None:
 
     store.feedback.add(mark(ids["unsure"], 0.5))
     assert waiting(store) == []
+
+
+def test_a_users_rating_leaves_the_question_to_reviewers_open(store: Store) -> None:
+    ids = judged(store, drawn=(said(0.99),))
+    thumb = {"metric": None, "kind": RatingKind.THUMB, "raw_value": False}
+
+    store.feedback.add(mark(ids["drawn"], 0.0, **thumb))
+
+    assert waiting(store) == [(ids["drawn"], "drawn")]
+    assert store.feedback.against_scores("default", EPOCH, EPOCH + DAY) == []
 
 
 def test_only_what_was_asked_for_waits(store: Store) -> None:

@@ -7,6 +7,8 @@ from datetime import timedelta
 
 import pytest
 
+from rag_monitor.aggregation.estimates import Estimates
+from rag_monitor.aggregation.rollup import summarise
 from rag_monitor.domain.alert import (
     Alert,
     AlertRule,
@@ -18,10 +20,13 @@ from rag_monitor.domain.alert import (
     Silence,
 )
 from rag_monitor.domain.feedback import Feedback
-from rag_monitor.domain.rollup import Rollup, RollupKey, RollupQuery
+from rag_monitor.domain.rating import RatingKind
+from rag_monitor.domain.rollup import SATISFACTION_METRIC, Rollup, RollupKey, RollupQuery
+from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.stored import KeyScope, RetentionPolicy, TraceQuery
 from rag_monitor.domain.window import Window
 from rag_monitor.errors import LeaseLost, NotFound, RuleError
+from rag_monitor.exposition.snapshot import build
 from rag_monitor.store.store import Store
 from rag_monitor.testing import EPOCH, ManualClock, make_trace
 from tests.contract.evidence import blob, ingest, write
@@ -218,6 +223,85 @@ def test_labels_of_people_are_among_the_facts_of_their_minute(store: Store) -> N
     (facts,) = store.rollups.facts(store.rollups.changed())
 
     assert facts.labels == {"faithfulness": 0.5}
+
+
+def test_a_rating_is_what_users_say_and_no_label(store: Store) -> None:
+    trace = make_trace()
+    ingest(store, trace)
+    stars = Feedback(
+        project="default",
+        trace_id=trace.trace_id,
+        value=0.75,
+        kind=RatingKind.SCALE,
+        raw_value=4,
+        scale=5,
+        corrected_answer="利率为 4.5 %",
+        correct_document_ids=("rates", "fees"),
+        author="ann",
+        created_at=EPOCH,
+    )
+    mark = Feedback(
+        project="default",
+        trace_id=trace.trace_id,
+        value=0.0,
+        metric="faithfulness",
+        author="ann",
+        created_at=EPOCH,
+    )
+    store.feedback.add(stars)
+
+    (facts,) = store.rollups.facts(store.rollups.changed())
+    assert facts.labels == {}
+    assert [(s.metric, s.value, s.judge) for s in facts.scores] == [
+        ("satisfaction_rate", 1.0, None)
+    ]
+
+    store.feedback.add(mark)
+    (facts,) = store.rollups.facts(store.rollups.changed())
+    assert facts.labels == {"faithfulness": 0.0}
+    assert [(s.metric, s.value) for s in facts.scores] == [("satisfaction_rate", 1.0)]
+    assert store.feedback.for_traces("default", [trace.trace_id]) == {trace.trace_id: [stars, mark]}
+
+
+def test_satisfaction_is_estimated_from_rated_traces_alone(store: Store) -> None:
+    traces = [make_trace(id=str(number)) for number in range(80)]
+    ingest(store, *traces)
+    for number, trace in enumerate(traces[:60]):
+        store.feedback.add(
+            Feedback(
+                project="default",
+                trace_id=trace.trace_id,
+                value=float(number < 45),
+                kind=RatingKind.THUMB,
+                raw_value=number < 45,
+                created_at=EPOCH,
+            )
+        )
+    changed = store.rollups.changed()
+    store.rollups.replace(changed, summarise(store.rollups.facts(changed)))
+
+    selection = Selection(
+        project="default",
+        app=traces[0].app,
+        window=Window(EPOCH - timedelta(hours=1), EPOCH + timedelta(hours=1)),
+    )
+    estimates = Estimates(store.rollups)
+    series = selection.series(SATISFACTION_METRIC, "combined")
+    rate = estimates.estimate(series, selection.window)
+
+    assert (rate.traces, rate.judged, rate.value) == (80, 60, 0.75)
+    assert (rate.lower, rate.upper) == (
+        pytest.approx(0.6275, abs=2e-3),
+        pytest.approx(0.842, abs=2e-3),
+    )
+    assert [(s.metric, s.judge) for s in estimates.judged_series(selection)] == [
+        ("satisfaction_rate", "combined")
+    ]
+    shown = build(estimates, [("default", traces[0].app)], EPOCH).scores
+    assert [(p.release, p.metric, p.judge, p.value, p.samples) for p in shown] == [
+        (None, "satisfaction_rate", "combined", 0.75, 60),
+        (traces[0].release or "", "satisfaction_rate", "combined", 0.75, 60),
+    ]
 
 
 def test_a_key_opens_until_it_is_revoked_or_expires(store: Store, clock: ManualClock) -> None:

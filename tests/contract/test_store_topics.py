@@ -11,6 +11,7 @@ from sqlalchemy import func, select
 
 from rag_monitor.domain.fault import Diagnosis, Fault
 from rag_monitor.domain.feedback import Feedback
+from rag_monitor.domain.rating import RatingKind
 from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.stored import RetentionPolicy
 from rag_monitor.domain.topic import NO_TOPIC
@@ -153,7 +154,13 @@ def test_feedback_on_the_whole_answer_is_counted(store: Store, clock: ManualCloc
     ids = _judge(store, clock, REFUNDS)
     for trace_id, value in zip(ids, (1.0, 0.0), strict=False):
         store.feedback.add(
-            Feedback(project="default", trace_id=trace_id, value=value, created_at=EPOCH)
+            Feedback(
+                project="default",
+                trace_id=trace_id,
+                value=value,
+                kind=RatingKind.THUMB,
+                created_at=EPOCH,
+            )
         )
     _found(store, clock)
 
@@ -173,6 +180,7 @@ def test_a_rating_that_comes_later_is_counted_once_and_names_of_faults_are_none(
             trace_id=trace_id,
             value=value,
             fault=fault,
+            kind=RatingKind.NUMBER if fault is None else None,
             created_at=clock.now(),
             **who,
         )
@@ -181,7 +189,8 @@ def test_a_rating_that_comes_later_is_counted_once_and_names_of_faults_are_none(
 
     mark(ids[0], 0.0, author="ann")
     mark(ids[0], 1.0, author="ann")  # thought better of it
-    mark(ids[0], 0.0, author="bob")
+    mark(ids[0], 0.25, author="bob")
+    mark(ids[2], 0.5, author="ann")  # neither satisfied nor not: does not satisfy
     mark(ids[1], 0.0, fault=Fault.INVENTED, author="ann")
     clock.advance(61)
     finder.find()

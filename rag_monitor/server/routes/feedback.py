@@ -1,4 +1,4 @@
-"""People's marks on traces, and the traces that wait for one."""
+"""Users' ratings of answers, reviewers' marks, and the traces that wait for one."""
 
 from __future__ import annotations
 
@@ -62,9 +62,10 @@ router = APIRouter(prefix="/api/v1", tags=[msgid("Traces")], route_class=OnceRou
 def post_feedback(
     request: Request, services: ServicesOf, caller: Marker, annotation: FeedbackIn
 ) -> FeedbackOut:
-    """Store a mark. It may overtake its trace, and counts as soon as the trace is there.
+    """Store a rating or a mark. It may overtake its trace, and counts once the trace is there.
 
-    A mark has a `value`, or it names the `fault` of the trace.
+    Without `metric`, `statement` and `fault` it is a user's rating of the whole answer, which
+    `satisfaction_rate` counts; with one of them it is a reviewer's mark, which corrects estimates.
     A metric that there is not is refused, with the names of those there are.
     """
     feedback = annotation.feedback(caller.project, annotation.author, services.clock.now())

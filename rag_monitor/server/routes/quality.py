@@ -13,6 +13,7 @@ from pydantic import Field
 from rag_monitor.aggregation.comparison import on_one_judge
 from rag_monitor.aggregation.keys import COMBINED
 from rag_monitor.domain.fault import FAULT_METRICS, is_share_at_fault
+from rag_monitor.domain.rollup import SATISFACTION_METRIC
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.stored import AppSummary
 from rag_monitor.domain.window import Series, Window
@@ -221,7 +222,7 @@ def compare_releases(
     for field, name in (("release", where.release), ("against", where.against)):
         require_known(field, name, releases, "release")
     changes = []
-    for metric in (*METRIC_NAMES, *FAULT_METRICS):
+    for metric in (*METRIC_NAMES, SATISFACTION_METRIC, *FAULT_METRICS):
         first, second = (
             services.estimates.estimate(
                 Series(

@@ -1,54 +1,88 @@
-"""People's marks on traces, and what they say was at fault."""
+"""Reviewers' marks on traces, what they say was at fault, and users' ratings of answers."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Self
+from typing import Annotated, Any, Final, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, WithJsonSchema, model_validator
 
 from rag_monitor.domain.fault import Fault
 from rag_monitor.domain.feedback import Feedback
+from rag_monitor.domain.rating import MOST_STEPS, RatingKind, rating_of
 from rag_monitor.i18n import Message
-from rag_monitor.server.schemas.values import Given, KnownMetric, Ratio, Text, TraceId, Wire
+from rag_monitor.server.schemas.values import Given, KnownMetric, Name, Text, TraceId, Wire
+
+_THUMB_WORDS: Final = ("up", "down", "thumbs_up", "thumbs_down")
+_RATED_WITH: Final[dict[str, Any]] = {
+    "anyOf": [
+        {"type": "boolean"},
+        {"type": "string", "enum": list(_THUMB_WORDS)},
+        {"type": "number", "minimum": 0, "maximum": MOST_STEPS},
+    ]
+}
+MOST_DOCUMENTS: Final = 100
+"""Named in one correction."""
 
 
 class FeedbackOut(Wire):
-    """A person's mark."""
+    """A reviewer's mark, or a user's rating."""
 
     trace_id: str
     value: float
     metric: str | None
     statement: int | None
     fault: str | None = Field(description="What was at fault; `value` is 1 for `none`, else 0.")
+    kind: RatingKind | None = Field(
+        description="Form in which a user rated the whole answer; null: a reviewer's mark."
+    )
+    raw_value: bool | int | float | str | None = Field(description="A rating as it was given.")
+    scale: int | None = Field(description="Best step of a rating from 1 to `scale`.")
     comment: str | None
+    corrected_answer: str | None
+    correct_document_ids: list[str]
     author: str | None
     created_at: datetime
 
     @classmethod
     def from_domain(cls, annotation: Feedback) -> FeedbackOut:
-        """The mark as it goes out."""
+        """The mark or rating as it goes out."""
         return cls(
             trace_id=annotation.trace_id,
             value=annotation.value,
             metric=annotation.metric,
             statement=annotation.statement,
             fault=None if annotation.fault is None else annotation.fault.value,
+            kind=annotation.kind,
+            raw_value=annotation.raw_value,
+            scale=annotation.scale,
             comment=annotation.comment,
+            corrected_answer=annotation.corrected_answer,
+            correct_document_ids=list(annotation.correct_document_ids),
             author=annotation.author,
             created_at=annotation.created_at,
         )
 
 
 class FeedbackIn(Given):
-    """A person's mark on a trace, on one metric of it or one statement, or what was at fault."""
+    """A user's rating of an answer, or a reviewer's mark: on a metric, a statement or a fault."""
 
     trace_id: TraceId
-    value: Ratio | None = Field(
-        default=None, description="0 (bad) to 1 (good); left out with `fault`.", examples=[1.0]
+    value: Annotated[Any, WithJsonSchema(_RATED_WITH)] = Field(
+        default=None,
+        description="true or `up` (good), false or `down` (bad), 0 (bad) to 1 (good), or, with "
+        "`scale`, 1 (bad) to `scale` (good); left out with `fault`.",
+        examples=[1.0],
+    )
+    scale: Annotated[Any, WithJsonSchema({"type": ["integer", "null"], "minimum": 2})] = Field(
+        default=None,
+        description="Best step of the scale of `value`, whose worst is 1.",
+        examples=[5],
     )
     metric: KnownMetric | None = Field(
-        default=None, description="null: the whole answer.", examples=["faithfulness"]
+        default=None,
+        description="What a reviewer's mark is about; null: a user's rating of the whole answer.",
+        examples=["faithfulness"],
     )
     statement: Annotated[int, Field(strict=True, ge=0, le=10_000)] | None = Field(
         default=None, description="0-based index of the statement, when it is about one."
@@ -57,14 +91,25 @@ class FeedbackIn(Given):
         default=None, description="What was at fault, in place of a `value`; `none`: nothing."
     )
     comment: Text | None = None
+    corrected_answer: Annotated[str, Field(max_length=20_000)] | None = Field(
+        default=None, description="What the answer should have been."
+    )
+    correct_document_ids: Annotated[list[Name], Field(max_length=MOST_DOCUMENTS)] = Field(
+        default_factory=list, description="Documents that the answer should have come from."
+    )
     author: Annotated[str, Field(max_length=200)] | None = None
 
     @model_validator(mode="after")
     def _value_or_fault(self) -> Self:
         if self.fault is None and self.value is None:
-            raise ValueError(Message("give a `value` from 0 (bad) to 1 (good), or a `fault`"))
+            raise ValueError(
+                Message(
+                    "give a `value` (true, false, `up`, `down`, 0 to 1, or 1 to 5 with `scale` 5) "
+                    "or a `fault`"
+                )
+            )
         if self.fault is not None:
-            others = (self.value, self.metric, self.statement)
+            others = (self.value, self.scale, self.metric, self.statement)
             if any(other is not None for other in others):
                 raise ValueError(
                     Message(
@@ -72,15 +117,39 @@ class FeedbackIn(Given):
                         "`statement` out"
                     )
                 )
+        else:
+            rating_of(self.value, self.scale)
         return self
 
-    def feedback(self, project: str, author: str | None, created_at: datetime) -> Feedback:
-        """The mark that it is."""
-        value = float(self.fault is Fault.NONE) if self.value is None else self.value
+    def feedback(
+        self,
+        project: str,
+        author: str | None,
+        created_at: datetime,
+        *,
+        by_reviewer: bool = False,
+    ) -> Feedback:
+        """The mark or rating that it is.
+
+        Args:
+            project: Tenant.
+            author: Who gave it.
+            created_at: When.
+            by_reviewer: It is a mark even where it names no metric: it was given on a page.
+        """
+        rating = None if self.fault is not None else rating_of(self.value, self.scale)
+        about = (self.fault, self.metric, self.statement)
+        is_rating = not by_reviewer and all(part is None for part in about)
+        kept = rating if is_rating else None
         return Feedback(
             project=project,
             trace_id=self.trace_id,
-            value=value,
+            value=float(self.fault is Fault.NONE) if rating is None else rating.value,
+            kind=None if kept is None else kept.kind,
+            raw_value=None if kept is None else kept.raw_value,
+            scale=None if kept is None else kept.scale,
+            corrected_answer=self.corrected_answer or None,
+            correct_document_ids=tuple(dict.fromkeys(self.correct_document_ids)),
             metric=self.metric,
             statement=self.statement,
             fault=self.fault,

@@ -21,6 +21,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from rag_monitor.domain.fault import FAULT_METRICS
+from rag_monitor.domain.rollup import SATISFACTION_METRIC
 from rag_monitor.domain.window import Window
 from rag_monitor.i18n import Message, msgid
 from rag_monitor.server.problems import ProblemError
@@ -59,9 +60,11 @@ SeriesMetric = Annotated[
     str,
     StringConstraints(max_length=64),
     AfterValidator(known_in_series),
-    WithJsonSchema({"type": "string", "enum": [*METRIC_NAMES, *FAULT_METRICS]}),
+    WithJsonSchema(
+        {"type": "string", "enum": [*METRIC_NAMES, *FAULT_METRICS, SATISFACTION_METRIC]}
+    ),
 ]
-"""A metric, or the share of a fault."""
+"""A metric, the share of a fault, or what users say."""
 
 
 def _trace_id(value: str) -> str:

@@ -145,7 +145,9 @@ def mark(sent: Form) -> Response:
     # Looked up first: a mark that is stored must not end in a page that says it is not.
     thanks = _what_it_does(sent.me, given)
     me = sent.me
-    feedback = given.feedback(me.principal.project, me.principal.name, me.services.clock.now())
+    feedback = given.feedback(
+        me.principal.project, me.principal.name, me.services.clock.now(), by_reviewer=True
+    )
     keep_feedback(me.services, me.request, me.principal, feedback)
     if given.fault is not None:
         # The answer itself may still wait for its mark: that one leads on.

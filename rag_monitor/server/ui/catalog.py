@@ -23,6 +23,7 @@ _HELP: Final = {
     "citation_validity": msgid("Citations of passages that exist"),
     "summary_score": msgid("Questions answered, weighed against length"),
     "refusal_rate": msgid("Answers that decline to answer"),
+    "satisfaction_rate": msgid("Rated answers that satisfied their users"),
     "first_byte_ms": msgid("Question received to first piece of the answer"),
     "generation_ms": msgid("Last retrieval to complete answer"),
     "end_to_end_ms": msgid("Question received to complete answer"),

@@ -10,6 +10,7 @@ from typing import Final
 from fastapi import APIRouter
 from starlette.responses import HTMLResponse
 
+from rag_monitor.aggregation.keys import COMBINED
 from rag_monitor.charts.scores import reliability
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.stored import AppSummary, JudgeSpending, LabelledScore
@@ -220,6 +221,7 @@ def _infos(me: Visitor, apps: Sequence[AppSummary], window: Window) -> Sequence[
         for series in me.services.estimates.judged_series(
             Selection(project=project, app=app.app, window=window)
         )
+        if series.judge != COMBINED
     }
     return [JudgeInfo(name=judge) for judge in sorted(by_name)]
 

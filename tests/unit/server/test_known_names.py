@@ -95,7 +95,7 @@ async def test_the_document_lists_the_metrics_there_are(client: httpx.AsyncClien
     asked = document["paths"]["/api/v1/series"]["get"]["parameters"]
     assert mark["anyOf"][0]["enum"] == list(METRIC_NAMES)
     (series,) = [one["schema"]["enum"] for one in asked if one["name"] == "metric"]
-    assert series == [*METRIC_NAMES, *FAULT_METRICS]
+    assert series == [*METRIC_NAMES, *FAULT_METRICS, "satisfaction_rate"]
 
 
 async def test_a_time_is_no_metric_and_said_to_be_elsewhere(client: httpx.AsyncClient) -> None:
