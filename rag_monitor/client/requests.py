@@ -191,12 +191,13 @@ class Requests:
         where: Mapping[str, Any],
         limit: int | None,
         member: str = "items",
-        page_size: int = PAGE,
+        page_size: int | None = None,
     ) -> Iterator[dict[str, Any]]:
         cursor = None
         left = limit
         while left is None or left > 0:
-            size = page_size if left is None else min(page_size, left)
+            most = page_size or PAGE
+            size = most if left is None else min(most, left)
             given = {**where, "limit": size, "cursor": cursor}
             page = self._get(path, given, member)
             yield from page[member]
