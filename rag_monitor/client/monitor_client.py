@@ -10,8 +10,15 @@ from http import HTTPStatus
 from typing import Any, Literal
 from urllib.parse import quote
 
-from rag_monitor.client.requests import ClientError, Requests
-from rag_monitor.client.rows import day_text, document_row, score_row, topic_row, trace_row
+from rag_monitor.client.requests import SESSIONS_PAGE, ClientError, Requests
+from rag_monitor.client.rows import (
+    day_text,
+    document_row,
+    score_row,
+    session_row,
+    topic_row,
+    trace_row,
+)
 from rag_monitor.outbound.retry import LATER, REFUSED
 
 FrameKind = Literal["pandas", "polars"]
@@ -102,6 +109,40 @@ class Client(Requests):
             ClientError: `status` 404 when there is no such trace.
         """
         return self._get(f"/api/v1/traces/{quote(trace_id, safe='')}", {}, "trace_id")
+
+    def sessions(
+        self,
+        *,
+        app: str | None = None,
+        release: str | None = None,
+        environment: str | None = None,
+        user: str | None = None,
+        tag: str | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        limit: int | None = 1000,
+        as_frame: FrameKind | None = None,
+    ) -> Any:
+        """Sessions with a turn that fits, newest activity first; pages are followed until `limit`.
+
+        In a frame `session_faithfulness` has the columns `.worst` and `.mean`.
+
+        Raises:
+            ClientError: The server refused, with its reason.
+        """
+        where: dict[str, Any] = {"app": app, "release": release, "user": user}
+        where |= {"environment": environment, "tag": tag, "from": since, "to": until}
+        rows = list(self._pages("/api/v1/sessions", where, limit, page_size=SESSIONS_PAGE))
+        return rows if as_frame is None else _frame([session_row(row) for row in rows], as_frame)
+
+    def session(self, session_id: str, *, cursor: str | None = None) -> dict[str, Any]:
+        """One session with its turns in order; of a long one the newest, or those before a cursor.
+
+        Raises:
+            ClientError: `status` 404 when there is no such session.
+        """
+        path = f"/api/v1/sessions/{quote(session_id, safe='')}"
+        return self._get(path, {"cursor": cursor}, "turns")
 
     def documents(
         self,

@@ -20,6 +20,8 @@ from rag_monitor.outbound.single_requests import SingleRequests, is_address
 Transport = Callable[[str, str, bytes | None, Mapping[str, str], float], Reply]
 """Method, path, body, headers and seconds to an answer; raises NoAnswer."""
 PAGE: Final = 500
+SESSIONS_PAGE: Final = 200
+"""Of sessions, which hold their turns, the most."""
 _LISTS: Final = frozenset({"items", "apps", "points", "conflicts", "incidents", "topics"})
 _ELSEWHERE: Final = frozenset({301, 302, 303, 307, 308})
 
@@ -184,12 +186,18 @@ class Requests:
         )
 
     def _pages(
-        self, path: str, where: Mapping[str, Any], limit: int | None, member: str = "items"
+        self,
+        path: str,
+        where: Mapping[str, Any],
+        limit: int | None,
+        member: str = "items",
+        page_size: int | None = None,
     ) -> Iterator[dict[str, Any]]:
         cursor = None
         left = limit
         while left is None or left > 0:
-            size = PAGE if left is None else min(PAGE, left)
+            most = page_size or PAGE
+            size = most if left is None else min(most, left)
             given = {**where, "limit": size, "cursor": cursor}
             page = self._get(path, given, member)
             yield from page[member]

@@ -31,6 +31,13 @@ def score_row(trace: Mapping[str, Any], score: Mapping[str, Any]) -> dict[str, A
     }
 
 
+def session_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A session; times become datetimes, and its faithfulness has a column each."""
+    flat = {key: value for key, value in row.items() if key != "session_faithfulness"}
+    flat |= {f"session_faithfulness.{k}": v for k, v in row["session_faithfulness"].items()}
+    return flat | {key: datetime.fromisoformat(row[key]) for key in ("first_at", "last_at")}
+
+
 def topic_row(topic: Mapping[str, Any]) -> dict[str, Any]:
     """A topic; every share has columns for its value and its interval, every fault one of its own.
 

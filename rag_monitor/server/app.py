@@ -34,6 +34,7 @@ from rag_monitor.server.routes import (
     operations,
     otlp,
     quality,
+    sessions,
     topics,
     traces,
 )
@@ -48,6 +49,7 @@ from rag_monitor.server.ui import (
     judge_page,
     overview,
     pages,
+    session_pages,
     single_sign_on,
     topic_page,
     trace_list,
@@ -68,7 +70,19 @@ _PROBLEMS: Final = {
 
 
 _PARTS: Final = (
-    *(otlp, traces, feedback, quality, faults, documents, topics, alerts, incidents, admin),
+    *(
+        otlp,
+        traces,
+        sessions,
+        feedback,
+        quality,
+        faults,
+        documents,
+        topics,
+        alerts,
+        incidents,
+        admin,
+    ),
     operations,
     *(
         assets,
@@ -80,6 +94,7 @@ _PARTS: Final = (
         compare,
         document_pages,
         topic_page,
+        session_pages,
         actions,
         single_sign_on,
     ),

@@ -29,6 +29,7 @@ from rag_monitor.store.keys import Keys
 from rag_monitor.store.label_queue import LabelQueue
 from rag_monitor.store.outage import Pulse
 from rag_monitor.store.rules import Rules
+from rag_monitor.store.sessions import Sessions
 from rag_monitor.store.tasks import Tasks
 from rag_monitor.store.topics import Topics
 from rag_monitor.store.traces import Traces
@@ -83,6 +84,7 @@ class Services:
 
     receiver: Receiver
     traces: Traces
+    sessions: Sessions
     topics: Topics
     feedback: FeedbackAnnotations
     label_queue: LabelQueue

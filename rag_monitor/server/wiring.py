@@ -145,6 +145,7 @@ def wire_services(
             store.writer, settings.ingest_options, clock, reported=store.reported, own=own
         ),
         traces=store.traces,
+        sessions=store.sessions,
         documents=store.documents,
         inventory=store.inventory,
         topics=store.topics,

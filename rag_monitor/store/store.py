@@ -37,6 +37,7 @@ from rag_monitor.store.retention import Ballast, Retention
 from rag_monitor.store.rollups import Rollups
 from rag_monitor.store.rules import Rules
 from rag_monitor.store.score_rows import ScoreExportFeed
+from rag_monitor.store.sessions import Sessions
 from rag_monitor.store.spans import Spans
 from rag_monitor.store.spending import Spending
 from rag_monitor.store.tasks import Tasks
@@ -89,6 +90,7 @@ class Store:
         self.writer: Final = Writer(database, options, backlog)
         self.names: Final = Names(database, clock, naming)
         self.traces: Final = Traces(database, clock, self.names)
+        self.sessions: Final = Sessions(database)
         self.tasks: Final = Tasks(database, clock)
         self.earlier_passages: Final = EarlierPassages(database)
         self.documents: Final = Documents(database, clock)

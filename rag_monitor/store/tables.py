@@ -38,6 +38,7 @@ from rag_monitor.store.types import (
     SafeText,
     Serial,
     TraceJson,
+    in_sessions,
     sums,
 )
 from rag_monitor.store.types import column as _column
@@ -129,6 +130,7 @@ traces: Final = Table(
     Index("ix_traces_search", "search", postgresql_using="gin"),
     _partial("ix_traces_unindexed", "project", "started_at", where="search IS NULL"),
     Index("ix_traces_user", "project", "user_id", "started_at", "trace_id"),
+    *in_sessions("ix_traces_session", "ix_traces_in_session"),
     **PARTITION_BY,
 )
 

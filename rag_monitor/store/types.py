@@ -250,6 +250,16 @@ def partial(name: str, *columns: str, where: str) -> Index:
     return Index(name, *columns, postgresql_where=text(where), sqlite_where=text(where))
 
 
+def in_sessions(by_session: str, by_time: str) -> tuple[Index, Index]:
+    """Indexes of the traces that have a session: the turns of each, and all of them by time."""
+    where = "session_id IS NOT NULL"
+    turn = ("started_at", "trace_id")
+    return (
+        partial(by_session, "project", "session_id", *turn, where=where),
+        partial(by_time, "project", *turn, "session_id", where=where),
+    )
+
+
 def sums() -> tuple[Column[Any], ...]:
     """What a rollup counts, and its sums; all of them must be there."""
     summed = (column(name, kind) for name, kind in _SUMS.items())

@@ -26,6 +26,7 @@ FIRED_MS = 240_000
 PAGES = (
     "/",
     "/traces",
+    "/sessions",
     "/topics",
     "/runbooks",
     "/documents",

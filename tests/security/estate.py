@@ -61,6 +61,10 @@ class Project:
         return f"user-of-{self.name}"
 
     @property
+    def session_id(self) -> str:
+        return f"session {self.mark}"
+
+    @property
     def rule(self) -> str:
         return f"rule of {self.name}"
 
@@ -73,7 +77,7 @@ class Project:
                 "contexts": [f"A passage {self.mark}."],
                 "answer": f"An answer {self.mark}.",
                 "user_id": self.user_id,
-                "session_id": f"session {self.mark}",
+                "session_id": self.session_id,
                 "hits": [{"kind": "plugin", "name": f"plugin {self.mark}", "ok": True, "items": 1}],
             }
         ).encode()
@@ -114,6 +118,7 @@ class Estate:
             "/api/v1/keys",
             "/api/v1/audit",
             "/api/v1/traces",
+            "/api/v1/sessions",
             f"/api/v1/traces/{project.trace_id}",
             f"/api/v1/decisions/{project.trace_id}",
         ):

@@ -29,6 +29,7 @@ NOWHERE = {
     "incident_id": "incident-of-nobody",
     "silence_id": "silence-of-nobody",
     "key_id": "key-of-nobody",
+    "session_id": "session-of-nobody",
     "user_id": "user-of-nobody",
 }
 """For each path parameter an id that nobody has."""
@@ -41,6 +42,7 @@ def ids_of(project: Project) -> dict[str, str]:
         "incident_id": project.incident_id,
         "silence_id": project.silence_id,
         "key_id": project.key_id,
+        "session_id": project.session_id,
         "user_id": project.user_id,
     }
 

@@ -15,6 +15,7 @@ from rag_monitor.domain.alert import RuleKind, Severity
 from rag_monitor.domain.decision import SamplingDecision
 from rag_monitor.domain.judgement import Aspect, JudgeUsage, Verdict
 from rag_monitor.domain.score import Score, ScoreStatus
+from rag_monitor.domain.session import Neighbours
 from rag_monitor.domain.stored import KeyScope
 from rag_monitor.domain.trace import Trace
 from rag_monitor.errors import NotFound
@@ -178,6 +179,7 @@ def trace(me: Viewer, trace_id: str) -> HTMLResponse:
         {
             "stored": stored,
             "trace": it,
+            "neighbours": _neighbours(me, it),
             "pieces": answer_pieces(it.answer or "", support),
             "judged": bool(support),
             "judges": _by_judge(stored.scores),
@@ -198,6 +200,15 @@ def trace(me: Viewer, trace_id: str) -> HTMLResponse:
             "queue": "queue" in me.request.query_params,
             "used": _used(stored.decisions),
         },
+    )
+
+
+def _neighbours(me: Visitor, trace: Trace) -> Neighbours:
+    """The turns before and after, where the trace is one of a session."""
+    if not trace.session_id:
+        return Neighbours()
+    return me.services.sessions.neighbours(
+        trace.project, trace.session_id, trace.started_at, trace.trace_id
     )
 
 

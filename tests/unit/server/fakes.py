@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import fields, replace
 from datetime import datetime, timedelta
 
 from rag_monitor.alerting.replay import Replay
@@ -48,62 +48,12 @@ from rag_monitor.testing import EPOCH, ManualClock
 from tests.unit.server.fake_documents import FakeDocuments, FakeInventory
 from tests.unit.server.fake_estimates import FakeEstimates
 from tests.unit.server.fake_keys import FakeAudit, FakeKeys
+from tests.unit.server.fake_receiver import FakeReceiver as FakeReceiver
+from tests.unit.server.fake_sessions import FakeSessions
 from tests.unit.server.fake_topics import FakeTopics
 from tests.unit.server.story import JUDGE, story, story_alerts, story_incidents
 
 HTTP = {field.name for field in fields(HttpOptions)}
-
-
-@dataclass
-class Reply:
-    status: int = 200
-    content_type: str = "application/x-protobuf"
-    body: bytes = b""
-    headers: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass
-class JsonReply:
-    accepted: int = 1
-    trace_ids: list[str] = field(default_factory=lambda: ["a" * 32])
-    unknown_fields: list[str] = field(default_factory=list)
-    errors: list[object] = field(default_factory=list)
-
-
-class FakeReceiver:
-    def __init__(self) -> None:
-        self.received: list[tuple[str, bytes, str]] = []
-        self.error: Exception | None = None
-        self.bulk = False
-        self.json_reply = JsonReply()
-
-    async def receive_traces(
-        self,
-        body: bytes,
-        content_type: str,
-        content_encoding: str | None,
-        project: str,
-        *,
-        bulk: bool = False,
-    ) -> Reply:
-        if self.error is not None:
-            raise self.error
-        self.bulk = bulk
-        self.received.append(("traces", body, project))
-        return Reply(content_type=content_type)
-
-    async def receive_logs(
-        self, body: bytes, content_type: str, content_encoding: str | None, project: str
-    ) -> Reply:
-        self.received.append(("logs", body, project))
-        return Reply(content_type=content_type)
-
-    async def receive_json(self, body: bytes, project: str, *, bulk: bool = False) -> JsonReply:
-        if self.error is not None:
-            raise self.error
-        self.bulk = bulk
-        self.received.append(("json", body, project))
-        return self.json_reply
 
 
 class FakeTraces:
@@ -461,9 +411,11 @@ def make_services(
                 shipped=True,
             )
         )
+    traces = FakeTraces(stored)
     return Services(
         receiver=FakeReceiver(),
-        traces=FakeTraces(stored),
+        traces=traces,
+        sessions=FakeSessions(traces.stored),
         topics=FakeTopics(),
         feedback=FakeFeedback(empty),
         label_queue=FakeLabelQueue([] if empty else stored),

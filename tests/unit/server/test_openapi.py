@@ -28,6 +28,8 @@ OPERATIONS = {
     ("get", "/api/v1/labels/waiting"),
     ("delete", "/api/v1/users/{user_id}"),
     ("get", "/api/v1/summary"),
+    ("get", "/api/v1/sessions"),
+    ("get", "/api/v1/sessions/{session_id}"),
     ("get", "/api/v1/topics"),
     ("get", "/api/v1/topics/gaps.csv"),
     ("get", "/api/v1/series"),

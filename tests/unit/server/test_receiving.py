@@ -8,7 +8,7 @@ import pytest
 from rag_monitor.errors import NotIngesting, QueueFull, StoreUnavailable
 from rag_monitor.ingest.replies import RowError
 from rag_monitor.server.services import Services
-from tests.unit.server.fakes import JsonReply
+from tests.unit.server.fake_receiver import JsonReply
 
 
 @pytest.mark.parametrize("prefix", ["/v1", "/api/public/otel/v1"])

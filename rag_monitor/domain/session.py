@@ -1,0 +1,92 @@
+"""A Session: the traces of one session id, as the turns of a conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from rag_monitor.domain.fault import Diagnosis
+from rag_monitor.domain.feedback import Feedback
+from rag_monitor.domain.hit import Hit
+from rag_monitor.domain.trace import Timings, TraceStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionQuery:
+    """Which sessions to list: those with a turn that fits, the newest such turn first."""
+
+    project: str
+    app: str | None = None
+    release: str | None = None
+    environment: str | None = None
+    user_id: str | None = None
+    tag: str | None = None
+    since: datetime | None = None
+    """`started_at` of the turn at or after this."""
+    until: datetime | None = None
+    """`started_at` of the turn before this."""
+    cursor: str | None = None
+    """`SessionPage.next_cursor` of the page before."""
+    limit: int = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One question of a session with its answer, and what is known of it."""
+
+    trace_id: str
+    app: str
+    release: str | None = None
+    environment: str | None = None
+    user_id: str | None = None
+    tags: tuple[str, ...] = ()
+    started_at: datetime
+    status: TraceStatus = TraceStatus.OK
+    error: str | None = None
+    question: str | None = None
+    """None: withheld."""
+    answer: str | None = None
+    """None: withheld, or never begun."""
+    timings: Timings = field(default_factory=Timings)
+    hits: tuple[Hit, ...] = ()
+    scores: Mapping[str, float | None] = field(default_factory=dict)
+    """Current value by metric; of several judges the newest; None: no value."""
+    flagged: bool | None = None
+    """Of the newest score of `answer_supported`, as in `Score`; None: it was not judged."""
+    faults: tuple[Diagnosis, ...] = ()
+    """Of each judge, the newest first."""
+    feedback: tuple[Feedback, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """A conversation, or the newest part of a long one."""
+
+    session_id: str
+    total: int
+    """Turns in all, at least 1."""
+    first_at: datetime
+    """When its first turn began."""
+    last_at: datetime
+    turns: tuple[Turn, ...]
+    """In order; of more than were asked for the newest."""
+    earlier_cursor: str | None = None
+    """Where the turns before these end; None: there are none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionPage:
+    """A page of sessions and where the next one starts."""
+
+    items: tuple[Session, ...]
+    next_cursor: str | None = None
+    """Opaque; None on the last page."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbours:
+    """The traces before and after one in its session; None: it is the first, or the last."""
+
+    previous: str | None = None
+    following: str | None = None

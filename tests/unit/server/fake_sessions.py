@@ -1,0 +1,85 @@
+"""Sessions of the traces in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from rag_monitor.domain.session import Neighbours, Session, SessionPage, SessionQuery, Turn
+from rag_monitor.domain.stored import StoredTrace
+from rag_monitor.errors import MalformedPayload, NotFound
+
+
+class FakeSessions:
+    """Reads the stored traces of `FakeTraces`."""
+
+    def __init__(self, stored: Mapping[tuple[str, str], StoredTrace]) -> None:
+        self._stored = stored
+        self.queries: list[SessionQuery] = []
+
+    def search(self, query: SessionQuery) -> SessionPage:
+        self.queries.append(query)
+        if query.cursor is not None:
+            raise MalformedPayload("bad cursor")
+        ids = {
+            one.trace.session_id
+            for one in self._stored.values()
+            if one.trace.project == query.project and query.app in {None, one.trace.app}
+        }
+        items = [self.get(query.project, session) for session in sorted(ids - {None})]  # type: ignore[type-var]
+        return SessionPage(items=tuple(sorted(items, key=lambda s: s.last_at, reverse=True)))
+
+    def get(
+        self, project: str, session_id: str, *, cursor: str | None = None, limit: int = 200
+    ) -> Session:
+        if cursor is not None:
+            raise MalformedPayload("bad cursor")
+        turns = [
+            _turn(one)
+            for one in self._stored.values()
+            if (one.trace.project, one.trace.session_id) == (project, session_id)
+        ]
+        if not turns:
+            raise NotFound("project {project!r} has no session", project=project)
+        turns.sort(key=lambda turn: turn.started_at)
+        return Session(
+            session_id=session_id,
+            total=len(turns),
+            first_at=turns[0].started_at,
+            last_at=turns[-1].started_at,
+            turns=tuple(turns),
+        )
+
+    def neighbours(
+        self, project: str, session_id: str, started_at: datetime, trace_id: str
+    ) -> Neighbours:
+        ids = [turn.trace_id for turn in self.get(project, session_id).turns]
+        place = ids.index(trace_id)
+        return Neighbours(
+            previous=ids[place - 1] if place else None,
+            following=ids[place + 1] if place + 1 < len(ids) else None,
+        )
+
+
+def _turn(stored: StoredTrace) -> Turn:
+    trace = stored.trace
+    supported = [score for score in stored.scores if score.metric == "answer_supported"]
+    return Turn(
+        trace_id=trace.trace_id,
+        app=trace.app,
+        release=trace.release,
+        environment=trace.environment,
+        user_id=trace.user_id,
+        tags=tuple(trace.tags),
+        started_at=trace.started_at,
+        status=trace.status,
+        error=trace.error,
+        question=trace.question,
+        answer=trace.answer,
+        timings=trace.timings,
+        hits=tuple(trace.hits),
+        scores={score.metric: score.value for score in stored.scores},
+        flagged=supported[0].flagged if supported else None,
+        faults=stored.faults,
+        feedback=stored.feedback,
+    )
