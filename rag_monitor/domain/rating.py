@@ -10,13 +10,17 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from rag_monitor.i18n import Message
+from rag_monitor.errors import RagMonitorError
 
 SATISFIED_ABOVE: Final = 0.5
 """Who rates an answer higher than this is satisfied: a thumb up, 4 or 5 of 5, more than half."""
 MOST_STEPS: Final = 100
 """The longest scale."""
 _THUMBS: Final = {"up": 1.0, "thumbs_up": 1.0, "down": 0.0, "thumbs_down": 0.0}
+
+
+class RatingError(RagMonitorError, ValueError):
+    """This is no rating; the message says what is taken."""
 
 
 class RatingKind(StrEnum):
@@ -57,7 +61,7 @@ def rating_of(raw_value: object, scale: object = None) -> Rating:
         scale: The best step of a scale that begins with 1, from 2 to 100.
 
     Raises:
-        ValueError: It is none of these; the message says what is taken.
+        RatingError: It is none of these; the message says what is taken.
     """
     if scale is not None:
         return _of_scale(raw_value, scale)
@@ -71,33 +75,27 @@ def rating_of(raw_value: object, scale: object = None) -> Rating:
         if 0 <= raw_value <= 1:
             return Rating(kind=RatingKind.NUMBER, raw_value=raw_value, value=float(raw_value))
         if raw_value > 1:
-            raise ValueError(
-                Message(
-                    "a `value` above 1 needs its `scale`: `scale=5` for 1 to 5; without one, "
-                    "`value` is 0 (bad) to 1 (good)"
-                )
+            raise RatingError(
+                "a `value` above 1 needs its `scale`: `scale=5` for 1 to 5; without one, "
+                "`value` is 0 (bad) to 1 (good)"
             )
-    raise ValueError(
-        Message(
-            '`value` must be true, false, "up", "down", "thumbs_up", "thumbs_down", a number from '
-            "0 (bad) to 1 (good), or, with `scale=5`, a number from 1 to 5"
-        )
+    raise RatingError(
+        '`value` must be true, false, "up", "down", "thumbs_up", "thumbs_down", a number from '
+        "0 (bad) to 1 (good), or, with `scale=5`, a number from 1 to 5"
     )
 
 
 def _of_scale(raw_value: object, scale: object) -> Rating:
     if isinstance(scale, bool) or not isinstance(scale, int) or not 2 <= scale <= MOST_STEPS:
-        raise ValueError(
-            Message(
-                "`scale` is the best step of a scale that begins with 1: a whole number from 2 to "
-                "{most}",
-                most=MOST_STEPS,
-            )
+        raise RatingError(
+            "`scale` is the best step of a scale that begins with 1: a whole number from 2 to "
+            "{most}",
+            most=MOST_STEPS,
         )
     is_number = isinstance(raw_value, int | float) and not isinstance(raw_value, bool)
     if not is_number or not 1 <= raw_value <= scale:  # type: ignore[operator]
-        raise ValueError(
-            Message("with `scale={scale}`, `value` is a number from 1 to {scale}", scale=scale)
+        raise RatingError(
+            "with `scale={scale}`, `value` is a number from 1 to {scale}", scale=scale
         )
     number = float(raw_value)  # type: ignore[arg-type]
     return Rating(

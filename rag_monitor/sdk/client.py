@@ -250,12 +250,11 @@ def _checked(trace_id: object, value: object, scale: object) -> dict[str, object
     Raises:
         ValueError: They are not what is taken; the message says what is.
     """
-    from rag_monitor.domain.rating import rating_of
-    from rag_monitor.sdk.feedback import plain_value
+    from rag_monitor.sdk.feedback import read_rating
 
     if text_of(trace_id) is None:
         raise ValueError("it needs a `trace_id`, which rm.current().trace_id is")
-    rating = rating_of(plain_value(value), None if scale is None else plain_value(scale))
+    rating = read_rating(value, scale)
     return {"trace_id": trace_id, "value": rating.raw_value, "scale": rating.scale}
 
 

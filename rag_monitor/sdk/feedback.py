@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
+from rag_monitor.domain.rating import Rating, rating_of
 from rag_monitor.sdk.outcome import Outcome
 from rag_monitor.sdk.sanitise import finite
 
@@ -22,7 +23,16 @@ MOST_DOCUMENTS: Final = 100
 """As many as the server takes of each."""
 
 
-def plain_value(value: object) -> bool | float | str | None:
+def read_rating(value: object, scale: object) -> Rating:
+    """A rating in any of its forms, whatever subclasses of the host's are.
+
+    Raises:
+        RatingError: It is none; the message says what is taken.
+    """
+    return rating_of(_plain(value), None if scale is None else _plain(scale))
+
+
+def _plain(value: object) -> bool | float | str | None:
     """The value without what a subclass of the host's may do; None: it is of no kind taken.
 
     Numbers of numpy and the like are numbers.

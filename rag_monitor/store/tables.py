@@ -26,6 +26,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY
 
+from rag_monitor.store.feedback_tables import feedback as feedback
+from rag_monitor.store.feedback_tables import reported_scores as reported_scores
 from rag_monitor.store.topic_tables import topic_days as topic_days
 from rag_monitor.store.topic_tables import topic_vocabularies as topic_vocabularies
 from rag_monitor.store.topic_tables import topics as topics
@@ -257,41 +259,6 @@ evaluation_tasks: Final = Table(
     Index("ix_evaluation_tasks_ready", "drawn", "state", "bulk", "not_before"),
     Index("ix_evaluation_tasks_lease", "drawn", "state", "lease_until"),
     sqlite_autoincrement=True,
-)
-
-feedback: Final = Table(
-    "feedback",
-    metadata,
-    Column("id", Serial, primary_key=True),
-    *_names("project", "trace_id"),
-    _column("value", Float),
-    Column("metric", Name),
-    Column("statement", Integer),
-    Column("fault", Name),  # NULL: the mark is about something else
-    *(Column(name, SafeText) for name in ("comment", "corrected_answer")),
-    Column("author", Name),
-    _column("created_at", Moment),
-    Column("kind", Name),  # NULL: a reviewer's mark, else the form of a user's rating
-    *(Column(name, Json) for name in ("raw_value", "correct_document_ids")),
-    Column("scale", Integer),
-    Index("ix_feedback_trace", "project", "trace_id"),
-    Index("ix_feedback_created_at", "created_at"),
-    sqlite_autoincrement=True,
-)
-
-reported_scores: Final = Table(
-    "reported_scores",
-    metadata,
-    *_names("project", "trace_id", "source", "name"),
-    _column("span_id", Name),  # empty: about the whole trace
-    Column("value", Float),
-    Column("label", SafeText),
-    Column("explanation", SafeText),
-    Column("error", SafeText),
-    _column("reported_at", Moment),
-    _column("received_at", Moment),
-    PrimaryKeyConstraint("project", "trace_id", "source", "name", "span_id"),
-    Index("ix_reported_scores_received_at", "received_at"),
 )
 
 dirty_minutes: Final = Table(
