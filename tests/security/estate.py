@@ -62,7 +62,7 @@ class Project:
 
     @property
     def session_id(self) -> str:
-        return f"session {self.mark}"
+        return f"session of {self.name}"
 
     @property
     def rule(self) -> str:
