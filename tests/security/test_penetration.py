@@ -95,7 +95,7 @@ def body_for(path: str, target: Project) -> tuple[Any, dict[str, str]]:
 def foreign_trace(target: Project) -> dict[str, Any]:
     """A trace like the target's, without its words: what is shown later must not be our own."""
     text = target.trace().decode()
-    for own in (target.mark, target.app, target.user_id):
+    for own in (target.mark, target.app, target.user_id, target.session_id):
         text = text.replace(own, "planted")
     made: dict[str, Any] = json.loads(text)
     return made
