@@ -16,7 +16,7 @@ from rag_monitor import i18n
 from rag_monitor.alerting.conditions.wording import in_zone, measure, milliseconds, notes_text
 from rag_monitor.alerting.incidents.wording import next_url, sentences
 from rag_monitor.alerting.plain_text import plain
-from rag_monitor.alerting.runbooks import runbook_of
+from rag_monitor.alerting.runbooks import runbook_link
 from rag_monitor.domain.alert import Alert, AlertState, Finding, Notification, Severity
 from rag_monitor.domain.incident import Incident
 from rag_monitor.metrics.names import with_display_names
@@ -299,13 +299,9 @@ def _links(
     if public_url:
         links += [Link(trace_id[:8], trace_url(public_url, trace_id)) for trace_id in traces]
         links.append(Link(i18n.translate(i18n.Message("alert"), language), alerts_url(public_url)))
-    if public_url or alert.runbook_url:
-        links.append(
-            Link(
-                i18n.translate(i18n.Message("runbook"), language),
-                runbook_of(alert, public_url or ""),
-            )
-        )
+    runbook = runbook_link(alert, public_url)
+    if runbook is not None:
+        links.append(Link(i18n.translate(i18n.Message("runbook"), language), runbook))
     step = next_url(incident, public_url) if incident is not None and public_url else None
     if step is not None:
         # The last: its names may be long, and what does not fit into a message goes from the end.

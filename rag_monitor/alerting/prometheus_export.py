@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 from rag_monitor.aggregation.keys import COMBINED
 from rag_monitor.aggregation.prometheus_labels import app_label, safe_label
 from rag_monitor.alerting.params import number, required, word
-from rag_monitor.alerting.runbooks import MONITOR, runbook_url
+from rag_monitor.alerting.runbooks import MONITOR, outside_url
 from rag_monitor.domain.alert import AlertRule, RuleKind
 from rag_monitor.domain.fault import FAULT_METRICS
 from rag_monitor.domain.rollup import SATISFACTION_METRIC
@@ -217,8 +217,9 @@ def _links(section: str, own: str, public_url: str | None, app: str | None) -> d
         app: A template of its name; None: the alert is about no app.
     """
     links = {}
-    if public_url or own:
-        links["runbook_url"] = _untemplated(runbook_url(section, own, public_url or ""))
+    runbook = outside_url(section, own, public_url)
+    if runbook is not None:
+        links["runbook_url"] = _untemplated(runbook)
     if public_url:
         query = "" if app is None else f"?app={app}"
         links["dashboard_url"] = f"{_untemplated(public_url.rstrip('/'))}/{query}"

@@ -96,6 +96,27 @@ def runbook_url(section: str = "", own: str = "", base: str = "") -> str:
     return f"{base.rstrip('/')}/runbooks" + (f"#{section}" if section in SECTIONS else "")
 
 
-def runbook_of(alert: Alert, base: str = "") -> str:
-    """The page to follow for an alert."""
-    return runbook_url(alert.kind.value if alert.kind else "", alert.runbook_url, base)
+def runbook_of(alert: Alert) -> str:
+    """The page to follow for an alert, for the monitor's own pages."""
+    return runbook_url(_section(alert), alert.runbook_url)
+
+
+def runbook_link(alert: Alert, public_url: str | None) -> str | None:
+    """The same for messages, which are read elsewhere; see `outside_url`."""
+    return outside_url(_section(alert), alert.runbook_url, public_url)
+
+
+def outside_url(section: str, own: str, public_url: str | None) -> str | None:
+    """The page to follow, from outside the monitor.
+
+    Args:
+        section: As in `runbook_url`.
+        own: As in `runbook_url`.
+        public_url: Where people open the monitor; None: that is not known, and only what the rule
+            names can be linked.
+    """
+    return runbook_url(section, own, public_url or "") if own or public_url else None
+
+
+def _section(alert: Alert) -> str:
+    return alert.kind.value if alert.kind else ""

@@ -13,7 +13,6 @@ from sqlalchemy.types import Text
 
 from rag_monitor.domain.clean_text import clean_text
 from rag_monitor.domain.fault import Diagnosis
-from rag_monitor.domain.hit import Hit, HitKind
 from rag_monitor.domain.session import Neighbours, Session, SessionPage, SessionQuery, Turn
 from rag_monitor.domain.trace import Timings, TraceStatus
 from rag_monitor.errors import NotFound
@@ -24,6 +23,7 @@ from rag_monitor.store.fault_rows import load_diagnoses
 from rag_monitor.store.page_cursor import decode_cursor, encode_cursor
 from rag_monitor.store.tables import faults, scores, traces
 from rag_monitor.store.trace_reads import load_hits
+from rag_monitor.store.trace_rows import load_hit
 
 MOST_TURNS: Final = 200
 """Turns of a session that are read at once: a sender may give every trace the same id."""
@@ -224,7 +224,7 @@ def _turns(connection: Connection, project: str, rows: Sequence[Any]) -> list[Tu
                 question=row.question,
                 answer=row.answer,
                 timings=Timings(**{name: row._mapping[name] for name in _TIMINGS}),
-                hits=tuple(_hit(hit) for hit in called[row.trace_id]),
+                hits=tuple(map(load_hit, called[row.trace_id])),
                 scores=values[row.trace_id],
                 flagged=flagged.get(row.trace_id),
                 faults=tuple(diagnosed[row.trace_id]),
@@ -233,16 +233,6 @@ def _turns(connection: Connection, project: str, rows: Sequence[Any]) -> list[Tu
             for row in part
         ]
     return turns
-
-
-def _hit(row: Any) -> Hit:
-    return Hit(
-        kind=HitKind(row.kind),
-        name=row.name,
-        ok=row.ok,
-        items=row.items,
-        latency_ms=row.latency_ms,
-    )
 
 
 def _scores(

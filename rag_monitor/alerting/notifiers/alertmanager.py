@@ -17,7 +17,7 @@ from rag_monitor.alerting.messages import (
 )
 from rag_monitor.alerting.notifiers.transport import HttpChannel, HttpOptions, encode, post
 from rag_monitor.alerting.plain_text import plain
-from rag_monitor.alerting.runbooks import runbook_of
+from rag_monitor.alerting.runbooks import runbook_link
 from rag_monitor.domain.alert import Notification
 from rag_monitor.errors import ConfigurationError
 
@@ -87,8 +87,9 @@ class AlertmanagerNotifier(HttpChannel[AlertmanagerOptions]):
             "startsAt": fired_at.isoformat(),
             "endsAt": ends_at.isoformat(),
         }
-        if self._public_url or alert.runbook_url:
-            content["annotations"]["runbook_url"] = runbook_of(alert, self._public_url or "")
+        runbook = runbook_link(alert, self._public_url)
+        if runbook is not None:
+            content["annotations"]["runbook_url"] = runbook
         if self._public_url:
             content["generatorURL"] = alerts_url(self._public_url)
             content["annotations"]["dashboard_url"] = app_url(self._public_url, alert.app)

@@ -18,7 +18,7 @@ from rag_monitor.alerting.incidents.wording import next_url, sentences
 from rag_monitor.alerting.messages import compose, summary_of, trace_url
 from rag_monitor.alerting.notifiers.notifier import DeliveryError
 from rag_monitor.alerting.notifiers.transport import HttpChannel, SignedOptions, encode, post
-from rag_monitor.alerting.runbooks import runbook_of
+from rag_monitor.alerting.runbooks import runbook_link
 from rag_monitor.domain.alert import Notification
 from rag_monitor.domain.incident import Story
 
@@ -89,7 +89,7 @@ class WebhookNotifier(HttpChannel[WebhookOptions]):
                 {"trace_id": trace_id, "url": trace_url(base, trace_id) if base else None}
                 for trace_id in finding.worst_traces
             ],
-            "runbook_url": runbook_of(alert, base) if base else alert.runbook_url or None,
+            "runbook_url": runbook_link(alert, base),
             "incident": self._incident(notification),
         }
 
