@@ -11,11 +11,9 @@ between two of them everything else gets its turn; compressed to a twentieth the
 from __future__ import annotations
 
 import logging
-import struct
 import threading
 import time
-import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Final
@@ -31,47 +29,9 @@ from rag_monitor.exposition.collector import (
     text_of_registry,
     value_families,
 )
+from rag_monitor.exposition.gzip_parts import Part, gzipped, plain
 from rag_monitor.exposition.snapshot import Snapshot
 from rag_monitor.store.outage import Pulse
-
-_LEVEL: Final = 1
-_HEADER: Final = b"\x1f\x8b\x08\0\0\0\0\0\0\xff"
-"""Deflated, no name, no time, of no particular system (RFC 1952)."""
-_LAST_BLOCK: Final = b"\x03\0"
-"""An empty block that says that it is the last one (RFC 1951)."""
-_TRAILER: Final = struct.Struct("<LL")
-_MODULO: Final = 2**32
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A piece of a page."""
-
-    text: bytes
-    deflated: bytes
-    """Whole blocks, none of them the last one, that end with a byte and refer to nothing before."""
-
-    @classmethod
-    def of(cls, text: bytes) -> Part:
-        """The text, compressed."""
-        deflate = zlib.compressobj(_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
-        return cls(text, deflate.compress(text) + deflate.flush(zlib.Z_FULL_FLUSH))
-
-
-def plain(parts: Iterable[Part]) -> bytes:
-    """All of them as they are."""
-    return b"".join(part.text for part in parts)
-
-
-def gzipped(parts: Iterable[Part]) -> bytes:
-    """All of them as one gzip file of one member: not every client reads several."""
-    chunks, check, size = [_HEADER], 0, 0
-    for part in parts:
-        chunks.append(part.deflated)
-        check = zlib.crc32(part.text, check)
-        size += len(part.text)
-    return b"".join((*chunks, _LAST_BLOCK, _TRAILER.pack(check, size % _MODULO)))
-
 
 COUNTED_EVERY_S: Final = 1.0
 BUILT_EVERY_S: Final = 5.0

@@ -18,7 +18,8 @@ from rag_monitor.domain.alert import Alert, AlertState, Severity
 from rag_monitor.domain.hit import Hit, HitKind
 from rag_monitor.errors import StoreUnavailable
 from rag_monitor.exposition import page as page_module
-from rag_monitor.exposition.page import MetricsPage, Part
+from rag_monitor.exposition.gzip_parts import Part
+from rag_monitor.exposition.page import MetricsPage
 from rag_monitor.exposition.points import AlertPoint, TracesPoint
 from rag_monitor.exposition.snapshot import Memory, Snapshot, build
 from rag_monitor.testing import EPOCH
