@@ -10,28 +10,13 @@ import re
 from typing import Final
 
 from rag_monitor.language.refusals import APOLOGY
+from rag_monitor.language.sentence_kinds import sentence_kind
 
-_GREETING: Final = re.compile(
-    r"^(?:oops|hmm+|uh|well|hi|hello|hey|dear \w+|sure(?: thing)?|certainly|of course|absolutely"
-    r"|great question|good question|thank(?:s| you)|you're welcome|best regards"
-    r"|have a (?:nice|great) \w+|congratulations|oh (?:no|dear|great))\b"
-    r"|^(?:您好|你好|好的|当然(?:可以)?|没问题|很高兴|感谢(?:您|你)?的?(?:提问|咨询)?|谢谢|"
-    r"不客气|祝(?:您|你)|欢迎|恭喜|别(?:着急|担心)|这个?问题(?:问得)?(?:很|真)?(?:好|棒))"
-)
-_OFFER: Final = re.compile(
-    r"^(?:i )?hopes? (?:this|that) helps|^(?:please )?(?:let me know|feel free)\b"
-    r"|^if you have (?:any|more|further) \w* ?questions?\b|^is there anything else"
-    r"|^please (?:try (?:to )?)?(?:rephras|reword)\w*\b"
-    r"|^please (?:provide|share|give|add|send)(?: me| us)?(?: with)? (?:some |a (?:bit|few) |any )?"
-    r"(?:more|additional|further) (?:\w+ )?(?:details?|information|context|specifics)\b"
-    r"|^(?:请|麻烦)(?:您|你)?(?:再|先)?(?:提供|补充|描述|说明)(?:一下|一些)?"
-    r"(?:更多|更详细|更具体)(?:的)?(?:信息|内容|细节|情况|问题|资料)"
-    r"|^(?:请|麻烦)(?:您|你)?(?:换|重新)(?:一?[个种下])?(?:问法|说法|提问|表述|描述|方式)"
-    r"|^(?:i'm |i am )?(?:happy|glad) to help|^希望(?:以上|这|对您|对你)"
-    r"|^如(?:果|有)?(?:您|你)?(?:还有|有)?(?:其他|其它|任何|更多)?(?:的)?(?:问题|疑问)|"
-    r"^(?:欢迎|请)(?:继续|随时)|^有(?:任何)?(?:问题|需要)(?:请)?随时"
-)
-_GREETING_REST: Final = 24
+COURTESY_FROM: Final = 0.7
+"""Probability from which a sentence is one: of a hundred statements that were written to look
+like one, one is taken for it (`benchmarks/embedded_judge/train_sentence_kinds.py`)."""
+_APOLOGY_REST: Final = 24
+"""Characters in which an apology says what for; what is longer states something besides."""
 _LEAD_IN: Final = re.compile(r"[:：]\s*$")
 _HEDGE: Final = re.compile(
     r"\b(?:may|might|could|possibly|perhaps|probably|likely|appears?|seems?|generally|"
@@ -42,13 +27,11 @@ _QUESTION: Final = re.compile(r"[?？][\"'”’)）\]」』]*$")
 
 
 def is_courtesy(folded: str) -> bool:
-    """Whether a folded sentence greets, thanks or offers help, and says nothing else."""
-    greeting = _GREETING.match(folded) or APOLOGY.match(folded)
-    if greeting is not None:
-        rest = folded[greeting.end() :]
-        limit = _GREETING_REST if folded.isascii() else _GREETING_REST // 3
-        return len(rest) <= limit and not any(c.isdigit() for c in rest)
-    return _OFFER.match(folded) is not None
+    """Whether a folded sentence greets, thanks, offers help or announces, and states nothing."""
+    apology = APOLOGY.match(folded)
+    if apology is not None:
+        return len(folded) - apology.end() <= _APOLOGY_REST and not any(map(str.isdigit, folded))
+    return sentence_kind(folded).courtesy > COURTESY_FROM
 
 
 _REFERRAL: Final = re.compile(

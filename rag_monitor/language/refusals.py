@@ -8,6 +8,11 @@ from typing import Final
 from rag_monitor.language.alternatives import Alternatives
 from rag_monitor.language.hints import Hints
 from rag_monitor.language.refusal_patterns import HAN_NOT_MINE, HAN_SILENT, NOT_MINE, SILENT
+from rag_monitor.language.sentence_kinds import sentence_kind
+
+REFUSAL_FROM: Final = 0.8
+"""Probability from which a sentence declines: of a hundred statements that were written to look
+like it, at most two are taken for it (`benchmarks/embedded_judge/train_sentence_kinds.py`)."""
 
 APOLOGY: Final = re.compile(
     r"^(?:(?:i'm|i am|we're|we are) )?(?:very |so |really |truly )?sorry "
@@ -140,6 +145,17 @@ def _outright(folded: str) -> bool:
 
 def is_refusal(folded: str) -> bool:
     """Whether a folded sentence declines to answer or says that the sources are silent.
+
+    In words that are known to decline, or in words like those that do.
+    """
+    if _declines(folded):
+        return True
+    rest = _CONDITION.sub(" ", folded).strip()
+    return bool(rest) and sentence_kind(rest).refusal > REFUSAL_FROM
+
+
+def _declines(folded: str) -> bool:
+    """Whether it does so in words that are known.
 
     Conditions, and what customers cannot or did not do, are no refusals: rules are made of them.
     """

@@ -18,6 +18,7 @@ from operator import mul
 from typing import Any, Final
 
 from rag_monitor.judges.embedded.model import sigmoid
+from rag_monitor.language import sentence_kinds
 from rag_monitor.language.script import has_han
 
 PASSAGE_FEATURES: Final = ("window", "rare", "beside", "measured", "measured_alone")
@@ -56,8 +57,8 @@ def _packed(name: str) -> bytes:
 
 
 def with_relevance(digest: str) -> str:
-    """A hash of other weights and of these."""
-    own = _packed("relevance") + _packed("sufficiency")
+    """A hash of other weights, of these and of those that tell statements from other sentences."""
+    own = _packed("relevance") + _packed("sufficiency") + sentence_kinds.packed()
     return hashlib.sha256(digest.encode() + own).hexdigest()[:12]
 
 
