@@ -22,6 +22,7 @@ from rag_monitor.store.tables import (
     faults,
     feedback,
     hits,
+    label_claims,
     outbox,
     passages,
     replies,
@@ -46,6 +47,7 @@ OF_TRACE: Final = (
     document_uses,
     incident_examples,
     trace_topics,
+    label_claims,
     evaluation_tasks,
     traces,
     trace_keys,
@@ -87,6 +89,10 @@ def _erase_traces(
     removed["feedback"] += _delete(
         connection, feedback, feedback.c.project == project, feedback.c.author == user_id
     )
+    _delete(
+        connection, label_claims, label_claims.c.project == project,
+        label_claims.c.reviewer == user_id,
+    )  # fmt: skip
     topics_before = topic_changes.topics_of(connection, project, ids)
     forget(database, connection, project, ids)
     for name, part in chunks((project, trace_id) for trace_id in ids):

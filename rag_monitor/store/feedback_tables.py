@@ -44,3 +44,14 @@ reported_scores: Final = Table(
     PrimaryKeyConstraint("project", "trace_id", "source", "name", "span_id"),
     Index("ix_reported_scores_received_at", "received_at"),
 )
+
+label_claims: Final = Table(
+    "label_claims",
+    metadata,
+    *_names("project", "trace_id"),
+    _column("slot", Integer),  # of the marks that are still wanted
+    *_names("reviewer"),
+    _column("claimed_until", Moment),
+    PrimaryKeyConstraint("project", "trace_id", "slot"),
+    Index("ix_label_claims_claimed_until", "claimed_until"),
+)
