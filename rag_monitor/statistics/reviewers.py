@@ -9,10 +9,10 @@ Kappa is Cohen's (`statistics.agreement`).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from rag_monitor.statistics.wilson import Interval
 ENOUGH: Final = 20
 """Fewer units that both of a pair labelled tell nothing about the pair."""
 _RUNS: Final = 2000
-Labels = Mapping[Hashable, Mapping[str, bool]]
+Labels = Mapping[Any, Mapping[str, bool]]
 """What each reviewer said of each unit; who said nothing of it is missing there."""
 
 

@@ -120,7 +120,7 @@ class FeedbackAnnotations:
         with self._database.read() as connection:
             return [_load(row) for row in connection.execute(statement)]
 
-    def marks(
+    def labels(
         self,
         project: str,
         since: datetime,

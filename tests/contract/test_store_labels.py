@@ -316,15 +316,15 @@ def test_marks_are_read_for_an_export_and_imported_once(store: Store) -> None:
     store.feedback.add(mark(first, 1.0, metric=None, kind=RatingKind.THUMB, raw_value=True))
     assert store.feedback.add_new([*given, given[0]]) == []
 
-    found = store.feedback.marks("default", EPOCH, EPOCH + DAY)
+    found = store.feedback.labels("default", EPOCH, EPOCH + DAY)
     assert [(one.mark, one.app) for one in found] == [
         (given[0], "desk"),
         (given[1], "desk"),
         (given[2], None),
     ]
-    of_app = store.feedback.marks("default", EPOCH, EPOCH + DAY, app="desk", limit=1)
+    of_app = store.feedback.labels("default", EPOCH, EPOCH + DAY, app="desk", limit=1)
     assert [one.mark for one in of_app] == given[:1]
-    assert store.feedback.marks("other", EPOCH, EPOCH + DAY) == []
+    assert store.feedback.labels("other", EPOCH, EPOCH + DAY) == []
 
 
 def test_what_judging_used_stands_with_the_draw(store: Store) -> None:
