@@ -103,13 +103,12 @@ def _refused(file: Path, reply: Reply, lines: list[int]) -> RagMonitorError:
     errors = _errors(reply) if reply.status == HTTPStatus.UNPROCESSABLE_ENTITY else []
     for error in errors:
         _, place, *field = str(error["field"]).split(".")
-        print_problem(
-            "{path}, line {line}: {field}: {reason}",
-            path=file,
-            line=lines[int(place)],
-            field=".".join(field) or "-",
-            reason=error["message"],
-        )
+        where = {"path": file, "line": lines[int(place)], "reason": error["message"]}
+        if field:  # else it is about several fields, and says so
+            name = ".".join(field)
+            print_problem("{path}, line {line}: `{field}` {reason}", **where, field=name)
+        else:
+            print_problem("{path}, line {line}: {reason}", **where)
     if not errors:
         return refusal(reply)
     return ConfigurationError(
