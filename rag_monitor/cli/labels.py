@@ -122,8 +122,8 @@ def _refused(file: Path, reply: Reply, lines: list[int]) -> RagMonitorError:
 
 def _errors(reply: Reply) -> list[dict[str, Any]]:
     """The problems of single marks."""
-    found = json.loads(reply.body).get("errors", [])
-    return [error for error in found if str(error["field"]).split(".")[1:2] != []]
+    errors = json.loads(reply.body).get("errors", [])
+    return [error for error in errors if str(error["field"]).split(".")[1:2] != []]
 
 
 def _parts(

@@ -1,6 +1,6 @@
 """What a person says of a trace: a reviewer's mark, or a user's rating of the whole answer.
 
-The two are told apart by `Feedback.kind`: a mark corrects what judges say, a rating is what
+The two are could_tell apart by `Feedback.kind`: a mark corrects what judges say, a rating is what
 `satisfaction_rate` counts, and neither stands in for the other.
 """
 
@@ -64,8 +64,8 @@ def labels_of(annotations: Iterable[Feedback]) -> Mapping[str, float]:
     """
     values_of: dict[str, list[float]] = defaultdict(list)
     for annotation in annotations:
-        told = annotation.statement is None and annotation.value != CANNOT_TELL
-        if annotation.metric is not None and told:
+        could_tell = annotation.statement is None and annotation.value != CANNOT_TELL
+        if annotation.metric is not None and could_tell:
             values_of[annotation.metric].append(annotation.value)
         if annotation.fault is not None:
             named = fault_metric(annotation.fault)

@@ -65,10 +65,9 @@ def krippendorff_alpha(labels: Labels, *, confidence: float = 0.95, seed: int = 
     """
     # A unit counts by how often it was called either; so there are few different ones.
     shapes = Counter(
-        (yes, len(said) - yes)
-        for said in labels.values()
-        if len(said) > 1
-        for yes in [sum(said.values())]
+        (sum(marks.values()), len(marks) - sum(marks.values()))
+        for marks in labels.values()
+        if len(marks) > 1
     )
     if not shapes:
         return None
@@ -128,29 +127,29 @@ def pair_agreements(
         confidence: Two-sided level.
     """
     cells: dict[tuple[str, str], list[tuple[bool, bool]]] = {}
-    for said in labels.values():
-        for first, second in combinations(sorted(said), 2):
-            cells.setdefault((first, second), []).append((said[first], said[second]))
+    for marks in labels.values():
+        for first, second in combinations(sorted(marks), 2):
+            cells.setdefault((first, second), []).append((marks[first], marks[second]))
     pairs = [
-        _pair(*names, told, confidence) for names, told in cells.items() if len(told) >= enough
+        _pair(*names, both, confidence) for names, both in cells.items() if len(both) >= enough
     ]
     return sorted(pairs, key=lambda pair: (-pair.units, pair.first, pair.second))
 
 
 def _pair(
-    first: str, second: str, told: list[tuple[bool, bool]], confidence: float
+    first: str, second: str, both: list[tuple[bool, bool]], confidence: float
 ) -> PairAgreement:
-    ours, theirs = zip(*told, strict=True)
+    ours, theirs = zip(*both, strict=True)
     kappa = cohen_kappa(ours, theirs, confidence)
-    agreeing = sum(a == b for a, b in told)
-    share = sum(ours) / len(told)
+    agreeing = sum(a == b for a, b in both)
+    share = sum(ours) / len(both)
     interval = kappa.interval
-    if agreeing == len(told) and 0.0 < share < 1.0:
-        interval = kappa_interval(1.0, share**2 + (1.0 - share) ** 2, len(told), confidence)
+    if agreeing == len(both) and 0.0 < share < 1.0:
+        interval = kappa_interval(1.0, share**2 + (1.0 - share) ** 2, len(both), confidence)
     return PairAgreement(
         first=first,
         second=second,
-        units=len(told),
+        units=len(both),
         agreeing=agreeing,
         kappa=kappa,
         interval=interval,

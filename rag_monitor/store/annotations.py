@@ -62,16 +62,16 @@ class FeedbackAnnotations:
         """
 
         def work(connection: Connection) -> list[Feedback]:
-            known: set[tuple[object, ...]] = set()
+            stored: set[tuple[object, ...]] = set()
             for project, ids in chunks({(mark.project, mark.trace_id) for mark in marks}):
                 statement = select(feedback).where(
                     feedback.c.project == project, feedback.c.trace_id.in_(ids)
                 )
-                known |= {_identity(_load(row)) for row in connection.execute(statement)}
+                stored |= {_identity(_load(row)) for row in connection.execute(statement)}
             new = []
             for mark in marks:
-                if _identity(mark) not in known:
-                    known.add(_identity(mark))
+                if _identity(mark) not in stored:
+                    stored.add(_identity(mark))
                     new.append(mark)
             self._insert(connection, new)
             return new
@@ -91,14 +91,14 @@ class FeedbackAnnotations:
             rows.append(row)
         connection.execute(self._database.insert(feedback), rows)
         for project, ids in chunks({(mark.project, mark.trace_id) for mark in marks}):
-            found = connection.execute(
+            rows_of_traces = connection.execute(
                 select(traces.c.app, traces.c.started_at).where(
                     traces.c.project == project, traces.c.trace_id.in_(ids)
                 )
             ).all()
-            minutes = {(project, row.app, minute_of(row.started_at)) for row in found}
+            minutes = {(project, row.app, minute_of(row.started_at)) for row in rows_of_traces}
             rollup_changes.mark_changed(connection, minutes, self._clock.now())
-            for app, day in {(row.app, row.started_at.date()) for row in found}:
+            for app, day in {(row.app, row.started_at.date()) for row in rows_of_traces}:
                 topic_changes.add_up_again(connection, project, app, day)
 
     def for_traces(self, project: str, trace_ids: Sequence[str]) -> dict[str, list[Feedback]]:
@@ -161,7 +161,10 @@ class FeedbackAnnotations:
     def newest_marks(
         self, project: str, since: datetime, until: datetime
     ) -> dict[str, dict[str, float]]:
-        """What each reviewer said of what the labelling page asks, in [since, until), by trace."""
+        """What each reviewer said of what the labelling page asks, in [since, until), by trace.
+
+        As `label_marks.newest_marks` has it.
+        """
         with self._database.read() as connection:
             return newest_marks(connection, project, since=since, until=until)
 
@@ -240,7 +243,7 @@ def _labelled(rows: Iterable[Any]) -> list[LabelledScore]:
         person = row.author if row.author is not None else row.id
         marks[key][person] = row.label
         rows_by_score[key] = row
-    told = {
+    telling = {
         key: [value for value in by_person.values() if value != CANNOT_TELL]
         for key, by_person in marks.items()
     }
@@ -252,10 +255,10 @@ def _labelled(rows: Iterable[Any]) -> list[LabelledScore]:
             judge=row.judge,
             value=row.value,
             flagged=row.flagged,
-            label=sum(told[key]) / len(told[key]),
+            label=sum(telling[key]) / len(telling[key]),
         )
         for key, row in rows_by_score.items()
-        if told[key]
+        if telling[key]
     ]
 
 

@@ -15,7 +15,9 @@ from rag_monitor.store.tables import feedback
 def newest_marks(
     connection: Connection, project: str, *, since: datetime, until: datetime | None = None
 ) -> dict[str, dict[str, float]]:
-    """Values by trace and reviewer; marks without an author are each of a reviewer of their own.
+    """Values by trace and reviewer, in the order in which they first answered.
+
+    Marks without an author are each of a reviewer of their own.
 
     Args:
         connection: To the database.

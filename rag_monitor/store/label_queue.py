@@ -55,7 +55,7 @@ class LabelTask:
 
 
 LOOKED_AT: Final = 4000
-"""Newest scores among which the telling ones are found."""
+"""Newest scores among which the telling ones are chosen."""
 UNSURE: Final = (0.25, 0.75)
 """A judge's probability between these is no clear word."""
 CLAIMED_FOR: Final = timedelta(minutes=15)
@@ -154,10 +154,10 @@ class LabelQueue:
         with self._database.read() as connection:
             answers = self._answers(connection, query)
             judged = _judged(connection, query)
-            found = list(islice(_candidates(connection, query, answers, judged), limit))
-            rows = listing.rows_of(connection, query.project, found)
+            chosen = list(islice(_candidates(connection, query, answers, judged), limit))
+            rows = listing.rows_of(connection, query.project, chosen)
             summaries = listing.summaries(connection, query.project, rows)
-        reasons = {one.trace_id: one.reason for one in found}
+        reasons = {one.trace_id: one.reason for one in chosen}
         return [
             _task(summary, reasons[summary.trace_id], judged.get(summary.trace_id))
             for summary in summaries

@@ -209,8 +209,10 @@ def test_two_reviewers_label_sixty_traces_and_every_figure_moves(
         assert troubles == []
 
     the_estimate_is_corrected(office, judged)
-    the_judges_page_tells(opened["Cy"][0], judged)
+    people_agree(opened["Cy"][0])
+    the_judge_agrees(opened["Cy"][0], judged)
     somebody_else_settles_contradictions(opened["Cy"][0], office)
+    people_agree(opened["Cy"][0])  # who settled them was not asked by chance
     assert opened["Cy"][1] == []
     who_marked_what_is_written_down(office)
 
@@ -229,7 +231,7 @@ def the_estimate_is_corrected(office: Office, judged: dict[int, float]) -> None:
     assert found["value"] == pytest.approx(expected, abs=1e-6)
 
 
-def the_judges_page_tells(page: Page, judged: dict[int, float]) -> None:
+def people_agree(page: Page) -> None:
     both = [(said("Amy", n), said("Bo", n)) for n in range(COUNT) if len(told(n)) == 2]
     units, differ = len(both), sum(a != b for a, b in both)
     ones = sum(a + b for a, b in both)
@@ -246,6 +248,8 @@ def the_judges_page_tells(page: Page, judged: dict[int, float]) -> None:
     row = page.inner_text("#people tbody tr")
     assert row.split()[:6] == ["Amy", "·", "Bo", str(units), str(units - differ), f"{kappa:.2f}"]
 
+
+def the_judge_agrees(page: Page, judged: dict[int, float]) -> None:
     cells = {"tp": 0, "fp": 0, "fn": 0, "tn": 0}
     for n in range(COUNT):
         values = told(n)

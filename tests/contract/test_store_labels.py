@@ -298,10 +298,11 @@ def test_whoever_cannot_tell_confirms_and_refutes_nothing(store: Store) -> None:
     found = store.feedback.against_scores("default", EPOCH, EPOCH + DAY)
 
     assert {(row.trace_id, row.label) for row in found} == {(first, 1.0)}
-    assert store.feedback.newest_marks("default", EPOCH, EPOCH + DAY) == {
-        first: {"amy": 0.5, "bo": 1.0},
-        second: {"amy": 0.5},
-    }
+    marks = store.feedback.newest_marks("default", EPOCH, EPOCH + DAY)
+    assert marks == {first: {"amy": 0.5, "bo": 1.0}, second: {"amy": 0.5}}
+    store.feedback.add(mark(first, 0.0, created_at=EPOCH + timedelta(seconds=2)))
+    marks = store.feedback.newest_marks("default", EPOCH, EPOCH + DAY)
+    assert list(marks[first].items()) == [("amy", 0.0), ("bo", 1.0)], "as they first answered"
 
 
 def test_marks_are_read_for_an_export_and_imported_once(store: Store) -> None:

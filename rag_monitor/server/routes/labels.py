@@ -98,16 +98,16 @@ def export_labels(
 ) -> LabelsOut | Response:
     """Reviewers' marks, the oldest first, at most 20,000."""
     end = where.to or services.clock.now() + timedelta(seconds=1)
-    found = services.feedback.labels(
+    labelled = services.feedback.labels(
         caller.project, where.from_ or _EVER, end, app=where.app, limit=MOST_EXPORTED + 1
     )
-    if len(found) > MOST_EXPORTED:
+    if len(labelled) > MOST_EXPORTED:
         raise ProblemError(
             422,
             "There are more than {most} marks: ask for parts of them with `from` and `to`.",
             most=MOST_EXPORTED,
         )
-    labels = [LabelOut.from_domain(one) for one in found]
+    labels = [LabelOut.from_domain(one) for one in labelled]
     if where.format == "json":
         return LabelsOut(labels=labels)
     if where.format == "jsonl":

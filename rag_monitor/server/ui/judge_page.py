@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from fastapi import APIRouter
@@ -159,22 +160,32 @@ class PeopleAgreement:
     """So few traces that the figures tell nothing yet."""
 
 
-def people_agreement(marks: Mapping[str, Mapping[str, float]]) -> PeopleAgreement | None:
+def people_agreement(
+    marks: Mapping[str, Mapping[str, float]], per_trace: int = 1
+) -> PeopleAgreement | None:
     """Agreement of people; whoever cannot tell said nothing.
 
     Args:
-        marks: Values by trace and reviewer.
+        marks: Values by trace and reviewer, who answered first before who answered later.
+        per_trace: How many are asked about each trace. Further ones were asked because those
+            contradict each other, so that they would count contradictions twice.
     """
-    told = {
-        trace_id: {who: value > CANNOT_TELL for who, value in said.items() if value != CANNOT_TELL}
-        for trace_id, said in marks.items()
+    verdicts = {
+        trace_id: {
+            who: value > CANNOT_TELL
+            for who, value in islice(by_reviewer.items(), max(2, per_trace))
+            if value != CANNOT_TELL
+        }
+        for trace_id, by_reviewer in marks.items()
     }
-    shared = {trace_id: said for trace_id, said in told.items() if len(said) > 1}
+    shared = {
+        trace_id: by_reviewer for trace_id, by_reviewer in verdicts.items() if len(by_reviewer) > 1
+    }
     if not shared:
         return None
     return PeopleAgreement(
         traces=len(shared),
-        reviewers=len({who for said in shared.values() for who in said}),
+        reviewers=len({who for by_reviewer in shared.values() for who in by_reviewer}),
         alpha=krippendorff_alpha(shared),
         pairs=pair_agreements(shared),
         few=len(shared) < ENOUGH,
@@ -258,7 +269,7 @@ def _judges(me: Visitor) -> HTMLResponse:
 def _people(me: Visitor, window: Window) -> PeopleAgreement | None:
     """How well reviewers agree with one another; None where no two have marked the same trace."""
     marks = me.services.feedback.newest_marks(me.principal.project, window.start, window.end)
-    return people_agreement(marks)
+    return people_agreement(marks, me.services.settings.labels.marks_per_trace)
 
 
 def _infos(me: Visitor, apps: Sequence[AppSummary], window: Window) -> Sequence[JudgeInfo]:

@@ -92,7 +92,7 @@ def labels(me: Viewer) -> HTMLResponse:
         unknown = [] if tasks else unknown_names(me.services, me.principal.project, app=app or None)
         newest = sorted(apps, key=lambda one: one.last_seen, reverse=True)
         followed = [one.app for one in newest if app in {"", one.app}][:MOST_LINKS]
-        progress = [found for one in sorted(followed) if (found := _progress(me, one))]
+        progress = [shown for one in sorted(followed) if (shown := _progress(me, one))]
     return page(
         me,
         "labels.html",

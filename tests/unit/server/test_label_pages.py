@@ -265,6 +265,18 @@ def test_agreement_of_people_leaves_out_who_cannot_tell() -> None:
     assert people_agreement({"1": {"amy": 1.0, "bo": 0.5}}) is None
 
 
+def test_who_was_asked_to_settle_a_contradiction_does_not_count_in_the_agreement() -> None:
+    marks: dict[str, dict[str, float]] = {
+        f"{n}": {"amy": float(n % 2), "bo": float(n % 2 if n > 3 else 1)} for n in range(24)
+    }
+    before = people_agreement(marks, 2)
+    for n in (0, 2):
+        marks[f"{n}"]["dee"] = 0.0
+
+    assert people_agreement(marks, 2) == before
+    assert people_agreement(marks, 3) != before
+
+
 async def test_the_judges_page_tells_how_well_people_agree(services: Services) -> None:
     async with open_client(services, headers=HTML) as client:
         text = (await client.get("/judges")).text
