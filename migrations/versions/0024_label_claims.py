@@ -1,4 +1,4 @@
-"""Which reviewer has a trace to mark, so that two do not get the same one.
+"""Which reviewer has a trace to mark, so that two do not get the same one; marks are found by time.
 
 Revision: 0024. Follows: 0023.
 """
@@ -13,6 +13,8 @@ depends_on = None
 
 moment = sa.BigInteger().with_variant(sa.TIMESTAMP(timezone=True), "postgresql")
 
+MARKS = sa.text("kind IS NULL")
+
 
 def upgrade() -> None:
     op.create_table(
@@ -25,7 +27,12 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("project", "trace_id", "slot", name=op.f("pk_label_claims")),
     )
     op.create_index("ix_label_claims_claimed_until", "label_claims", ["claimed_until"])
+    op.create_index(
+        "ix_feedback_marks", "feedback", ["project", "created_at"],
+        postgresql_where=MARKS, sqlite_where=MARKS,
+    )  # fmt: skip
 
 
 def downgrade() -> None:
+    op.drop_index("ix_feedback_marks", "feedback")
     op.drop_table("label_claims")

@@ -9,6 +9,7 @@ from sqlalchemy import Column, Float, Index, Integer, PrimaryKeyConstraint, Tabl
 from rag_monitor.store.types import Json, Moment, Name, SafeText, Serial, metadata
 from rag_monitor.store.types import column as _column
 from rag_monitor.store.types import names as _names
+from rag_monitor.store.types import partial as _partial
 
 feedback: Final = Table(
     "feedback",
@@ -27,6 +28,7 @@ feedback: Final = Table(
     Column("scale", Integer),
     Index("ix_feedback_trace", "project", "trace_id"),
     Index("ix_feedback_created_at", "created_at"),
+    _partial("ix_feedback_marks", "project", "created_at", where="kind IS NULL"),
     sqlite_autoincrement=True,
 )
 

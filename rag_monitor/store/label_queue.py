@@ -9,7 +9,7 @@ unsure. Nobody is asked about a trace twice.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from enum import StrEnum
@@ -154,7 +154,8 @@ class LabelQueue:
         with self._database.read() as connection:
             answers = self._answers(connection, query)
             judged = _judged(connection, query)
-            chosen = list(islice(_candidates(connection, query, answers, judged), limit))
+            candidates = _candidates(connection, query, answers, lambda: judged)
+            chosen = list(islice(candidates, limit))
             rows = listing.rows_of(connection, query.project, chosen)
             summaries = listing.summaries(connection, query.project, rows)
         reasons = {one.trace_id: one.reason for one in chosen}
@@ -181,7 +182,7 @@ class LabelQueue:
                 if answers.open(trace_id) and _is_of(connection, query, trace_id):
                     self._take(connection, query, answers, trace_id)
                     return trace_id
-            waiting = _candidates(connection, query, answers, _judged(connection, query))
+            waiting = _candidates(connection, query, answers, lambda: _judged(connection, query))
             for candidate in islice(waiting, _TRIED):
                 if self._take(connection, query, answers, candidate.trace_id):
                     return candidate.trace_id
@@ -277,9 +278,12 @@ def _task(summary: TraceSummary, reason: LabelReason, judged: _Judged | None) ->
 
 
 def _candidates(
-    connection: Connection, query: LabelQuery, answers: _Answers, judged: Mapping[str, _Judged]
+    connection: Connection,
+    query: LabelQuery,
+    answers: _Answers,
+    judged: Callable[[], Mapping[str, _Judged]],
 ) -> Iterator[_Candidate]:
-    """Every trace to ask about, once, in order."""
+    """Every trace to ask about, once, in order; `judged` is called if it comes to that."""
     contested = {
         trace_id
         for trace_id, given in answers.marks.items()
@@ -292,7 +296,7 @@ def _candidates(
         if row.trace_id not in contested and answers.open(row.trace_id):
             yield _Candidate(row.trace_id, row.day, LabelReason.SAMPLED)
     left = sampled | contested
-    for one in sorted(judged.values(), key=lambda one: one.place):
+    for one in sorted(judged().values(), key=lambda one: one.place):
         if one.reason and one.trace_id not in left and answers.open(one.trace_id):
             yield _Candidate(one.trace_id, one.day, one.reason)
 
