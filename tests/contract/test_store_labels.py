@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
+from threading import Barrier
 
 from rag_monitor.domain.decision import PEOPLE, SamplingDecision, SamplingReason
 from rag_monitor.domain.fault import Fault
@@ -272,6 +274,22 @@ def test_two_reviewers_are_not_given_the_same_trace(store: Store, clock: ManualC
     assert claimed("amy", marks_per_trace=2) is None
     clock.advance(CLAIMED_FOR.total_seconds())
     assert claimed("amy") == ids["unsure"]
+
+
+def test_reviewers_who_claim_at_the_same_moment_get_different_traces(store: Store) -> None:
+    judged(store, **{f"unsure{n}": (said(0.5),) for n in range(4)})
+    names = [f"reviewer-{n}" for n in range(8)]
+    together = Barrier(len(names))
+
+    def claimed(name: str) -> str | None:
+        together.wait(30)
+        query = LabelQuery(project="default", since=EPOCH - DAY, reviewer=name)
+        return store.label_queue.claim(query)
+
+    with ThreadPoolExecutor(len(names)) as threads:
+        given = [trace_id for trace_id in threads.map(claimed, names) if trace_id is not None]
+
+    assert len(given) == len(set(given)) == 4
 
 
 def test_a_chosen_trace_is_held_while_it_waits(store: Store) -> None:

@@ -8,6 +8,7 @@ from urllib.parse import quote, unquote
 from starlette.responses import Response
 
 from rag_monitor.server.ui.view import Visitor
+from rag_monitor.store.types import storable_name
 
 COOKIE: Final = "rag_monitor_reviewer"
 MAX_NAME: Final = 100
@@ -15,10 +16,10 @@ _YEAR_S: Final = 31_536_000
 
 
 def reviewer_of(me: Visitor) -> str:
-    """The name that this visitor's marks carry; empty: it is not known yet."""
+    """The name that this visitor's marks carry, as it is stored; empty: it is not known yet."""
     if me.principal.key_id is None:
         return clean_name(unquote(me.request.cookies.get(COOKIE, "")))
-    return me.principal.name or me.principal.key_id
+    return storable_name(me.principal.name or me.principal.key_id)
 
 
 def keep_reviewer(me: Visitor, response: Response, name: str) -> None:
