@@ -58,6 +58,8 @@ class Combined:
     effective: float = 0.0
     design: DesignEffect = INDEPENDENT
     labelled: int = 0
+    correcting: int = 0
+    """Those of `labelled` that were drawn for people."""
     bias: MeanEstimate | None = None
     """The judge's bias against people, where there are enough labels."""
     notes: tuple[str, ...] = ()
@@ -218,6 +220,7 @@ def combine(
         shed=int(totals.moment(keys.SHED)),
         suspect=totals.suspect,
         labelled=_labelled(choice),
+        correcting=int(totals.moment(keys.label("n"))),
     )
     notes = [*choice.notes, *_notes(totals, metric, min_judged)]
     if not totals.count:

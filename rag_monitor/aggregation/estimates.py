@@ -31,6 +31,7 @@ from rag_monitor.aggregation.comparison import (
 )
 from rag_monitor.aggregation.dependence import design_of, same_judges, score_share
 from rag_monitor.aggregation.fault_sums import of_metric
+from rag_monitor.aggregation.label_eligibility import ENOUGH_LABELS
 from rag_monitor.aggregation.latencies import LatencySummary, latency_summary
 from rag_monitor.aggregation.request_cache import CachedSource, FoldedReleases
 from rag_monitor.aggregation.routing import confusions_of
@@ -60,7 +61,7 @@ class EstimateOptions:
 
     min_judged: int = 50
     """Fewer scored traces than this: a value without interval."""
-    min_labelled: int | None = 50
+    min_labelled: int | None = ENOUGH_LABELS
     """With so many labels on traces that were drawn for people the judge is corrected by them;
     None: never. Rules leave it out: a correction that sets in would look like a change."""
     confidence: float = 0.95
@@ -406,6 +407,7 @@ class Estimates:
             judged=combined.judged,
             rests_on=choice.judge if combined.judged else "",
             labelled=combined.labelled,
+            correcting=combined.correcting,
             judge_bias=None if combined.bias is None else combined.bias.value,
             judge_bias_se=None if combined.bias is None else combined.bias.se,
             failed=combined.failed,

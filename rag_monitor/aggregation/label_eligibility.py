@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Final
 
 from rag_monitor.domain.decision import PEOPLE
 from rag_monitor.domain.judgement import is_embedded
 from rag_monitor.domain.score import Score, ScoreStatus
+
+ENOUGH_LABELS: Final = 50
+"""With so many labels on traces drawn for people the judge is corrected by them."""
 
 
 def corrects_judge(score: Score, sampled_for: Collection[str]) -> bool:

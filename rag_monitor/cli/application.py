@@ -22,6 +22,7 @@ from rag_monitor.cli import (
     golden,
     import_,
     keys,
+    labels,
     rules,
     serve,
     silences,
@@ -85,5 +86,6 @@ app.add_typer(rules.app, name="rules")
 app.add_typer(alerts.app, name="alerts")
 app.add_typer(silences.app, name="silences")
 app.add_typer(documents.app, name="documents")
+app.add_typer(labels.app, name="labels")
 app.add_typer(keys.app, name="keys")
 app.command("doctor", short_help="Check installation, database, judge and channels.")(doctor.doctor)

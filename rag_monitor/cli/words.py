@@ -86,6 +86,8 @@ _FIELDS: Final = {
         Message.within("field", "unknown_fields"),
         Message.within("field", "problems"),
         Message.within("field", "repeated_ids"),
+        Message.within("field", "imported"),
+        Message.within("field", "unchanged"),
         Message.within("field", "timezone"),
         Message.within("field", "times_without_zone"),
         Message.within("field", "times_replaced"),

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from http import HTTPStatus
-from typing import Any, Literal
+from itertools import islice
+from typing import Any, Final, Literal
 from urllib.parse import quote
 
 from rag_monitor.client.requests import SESSIONS_PAGE, ClientError, Requests
 from rag_monitor.client.rows import (
     day_text,
     document_row,
+    label_row,
     score_row,
     session_row,
     topic_row,
@@ -322,6 +324,49 @@ class Client(Requests):
         later = REFUSED if author is None else LATER
         sent = json.dumps(body).encode()
         return self._answer("POST", "/api/v1/feedback", "trace_id", body=sent, later=later)
+
+    def labels(
+        self,
+        *,
+        app: str | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        as_frame: FrameKind | None = None,
+    ) -> Any:
+        """Reviewers' marks made in that time, the oldest first; `import_labels` takes them.
+
+        Raises:
+            ClientError: The server refused, with its reason; there may be more than 20,000.
+        """
+        where = {"app": app, "from": since, "to": until}
+        rows = self._get("/api/v1/labels", where, "labels")["labels"]
+        return rows if as_frame is None else _frame([label_row(row) for row in rows], as_frame)
+
+    def import_labels(self, labels: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+        """Import reviewers' marks, as `labels` gives them; how many were new, how many not.
+
+        They go 1,000 at a time. Of one such part all are imported or none; what was stored already
+        stays, so that it may all be sent again.
+
+        Raises:
+            ClientError: The server refused a part, with its reason.
+        """
+        kept = {"imported": 0, "unchanged": 0}
+        rows = iter(labels)
+        while part := list(islice(rows, _LABELS_AT_ONCE)):
+            sent = json.dumps({"labels": [dict(row) for row in part]}, default=_time_text).encode()
+            answer = self._answer("POST", "/api/v1/labels", "imported", body=sent)
+            kept = {name: count + answer[name] for name, count in kept.items()}
+        return kept
+
+
+_LABELS_AT_ONCE: Final = 1000
+
+
+def _time_text(value: object) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    raise ClientError("{value!r} is no value of a mark", value=value)
 
 
 def _frame(rows: list[dict[str, Any]], kind: FrameKind) -> Any:

@@ -57,6 +57,11 @@ def topic_row(topic: Mapping[str, Any]) -> dict[str, Any]:
     return row
 
 
+def label_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A reviewer's mark; its time becomes a datetime."""
+    return {**row, "created_at": datetime.fromisoformat(row["created_at"])}
+
+
 def document_row(row: Mapping[str, Any]) -> dict[str, Any]:
     """A document; every share has columns such as `useful.value`."""
     flat: dict[str, Any] = {}

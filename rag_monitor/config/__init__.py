@@ -23,7 +23,13 @@ from zoneinfo import available_timezones
 from pydantic import TypeAdapter, ValidationError
 
 from rag_monitor.alerting.options import AlertOptions
-from rag_monitor.config.options import GrpcOptions, HttpOptions, OidcOptions, WorkerOptions
+from rag_monitor.config.options import (
+    GrpcOptions,
+    HttpOptions,
+    LabelOptions,
+    OidcOptions,
+    WorkerOptions,
+)
 from rag_monitor.domain.names import NameLimits
 from rag_monitor.domain.stored import RetentionPolicy
 from rag_monitor.errors import ConfigurationError
@@ -89,6 +95,7 @@ class Settings:
     evaluation: EvaluationOptions = field(default_factory=EvaluationOptions)
     worker: WorkerOptions = field(default_factory=WorkerOptions)
     alerts: AlertOptions = field(default_factory=AlertOptions)
+    labels: LabelOptions = field(default_factory=LabelOptions)
     export: ExportOptions = field(default_factory=ExportOptions)
     own_traces: OwnTracesOptions = field(default_factory=OwnTracesOptions)
     retention: RetentionPolicy = field(default_factory=RetentionPolicy)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Final
 from urllib.parse import urlsplit
 
+from rag_monitor.domain.label import MOST_PER_TRACE
 from rag_monitor.domain.ranges import above, at_least, between, check_ranges, not_negative
 from rag_monitor.domain.trace import DEFAULT_PROJECT
 from rag_monitor.i18n import Message
@@ -100,6 +101,20 @@ class HttpOptions:
                     body=self.max_body_bytes,
                 )
             )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelOptions:
+    """What people are asked."""
+
+    marks_per_trace: Annotated[
+        int,
+        between(1, MOST_PER_TRACE, "`{name}` must be between {least} and {most}, not {value}"),
+    ] = 1
+    """Reviewers asked about each trace. Where their marks contradict each other one more is."""
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """What a person says of a trace: a reviewer's mark, or a user's rating of the whole answer.
 
-The two are told apart by `Feedback.kind`: a mark corrects what judges say, a rating is what
+The two are could_tell apart by `Feedback.kind`: a mark corrects what judges say, a rating is what
 `satisfaction_rate` counts, and neither stands in for the other.
 """
 
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from rag_monitor.domain.fault import FAULT_METRICS, Fault, fault_metric
+from rag_monitor.domain.label import CANNOT_TELL
 from rag_monitor.domain.rating import SATISFIED_ABOVE, RatingKind
 
 
@@ -22,7 +23,7 @@ class Feedback:
     project: str
     trace_id: str
     value: float
-    """0 (bad) to 1 (good)."""
+    """0 (bad) to 1 (good). Of a mark on a metric, `CANNOT_TELL` counts in no figure."""
     metric: str | None = None
     statement: int | None = None
     """0-based index of the statement, when it is about one."""
@@ -46,13 +47,14 @@ class Feedback:
 def labels_of(annotations: Iterable[Feedback]) -> Mapping[str, float]:
     """The label that people give each metric of one trace: the mean of their annotations.
 
-    Users' ratings and annotations of one statement say nothing about a metric. One that names a
-    fault labels every share of a fault: 1 where it is that one, else 0.
+    Users' ratings and annotations of one statement say nothing about a metric, and neither does
+    somebody who cannot tell. One that names a fault labels every share of a fault: 1 where it is
+    that one, else 0.
 
         >>> from datetime import UTC, datetime
         >>> given = {"project": "default", "trace_id": "0" * 32, "created_at": datetime.now(UTC)}
-        >>> labels_of([Feedback(metric="faithfulness", value=v, **given) for v in (1.0, 0.5)])
-        {'faithfulness': 0.75}
+        >>> labels_of([Feedback(metric="faithfulness", value=v, **given) for v in (1.0, 0.5, 0.0)])
+        {'faithfulness': 0.5}
         >>> label = labels_of([Feedback(fault=Fault.INVENTED, value=0.0, **given)])
         >>> label["fault:invented"], label["fault:none"]
         (1.0, 0.0)
@@ -62,7 +64,8 @@ def labels_of(annotations: Iterable[Feedback]) -> Mapping[str, float]:
     """
     values_of: dict[str, list[float]] = defaultdict(list)
     for annotation in annotations:
-        if annotation.metric is not None and annotation.statement is None:
+        could_tell = annotation.statement is None and annotation.value != CANNOT_TELL
+        if annotation.metric is not None and could_tell:
             values_of[annotation.metric].append(annotation.value)
         if annotation.fault is not None:
             named = fault_metric(annotation.fault)

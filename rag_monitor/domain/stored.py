@@ -298,6 +298,15 @@ class LabelledScore:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LabelledTrace:
+    """A reviewer's mark, and what it is about."""
+
+    mark: Feedback
+    app: str | None
+    """None: the trace is gone, or not there yet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeSpending:
     """What a judge used on one UTC day."""
 

@@ -85,6 +85,8 @@ class Estimate:
     scored, or it needs no judge."""
     labelled: int = 0
     """Traces with a person's mark on this metric."""
+    correcting: int = 0
+    """Those of `labelled` that were drawn for people: what a correction of the judge rests on."""
     judge_bias: float | None = None
     """What people say minus what the judge says, on the traces drawn for people; None: too few."""
     judge_bias_se: float | None = None

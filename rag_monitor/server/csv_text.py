@@ -27,11 +27,22 @@ def safe_cell(value: object) -> object:
     """The value; a text that a spreadsheet might run gets an apostrophe before it."""
     if value is None:
         return ""
-    if isinstance(value, str) and (
-        value.startswith(_STARTS) or value.lstrip(_BLANKS).startswith(_STARTS)
-    ):
+    if isinstance(value, str) and _would_run(value.lstrip("'")):
         return "'" + value
     return value
+
+
+def unquoted(cell: str) -> str:
+    """The text that `safe_cell` made this cell of.
+
+    >>> [unquoted(safe_cell(text)) for text in ("=1", "'=1", "'tis", " -")]
+    ['=1', "'=1", "'tis", ' -']
+    """
+    return cell[1:] if cell.startswith("'") and _would_run(cell.lstrip("'")) else cell
+
+
+def _would_run(text: str) -> bool:
+    return text.startswith(_STARTS) or text.lstrip(_BLANKS).startswith(_STARTS)
 
 
 def flat(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,11 +13,14 @@ from sqlalchemy import Connection, and_, or_, select
 from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.fault import Fault
 from rag_monitor.domain.feedback import Feedback
+from rag_monitor.domain.label import CANNOT_TELL
 from rag_monitor.domain.rating import RatingKind
 from rag_monitor.domain.score import ReportedScore
-from rag_monitor.domain.stored import LabelledScore
+from rag_monitor.domain.stored import LabelledScore, LabelledTrace
 from rag_monitor.store import rollup_changes, topic_changes
+from rag_monitor.store.bulk import chunks
 from rag_monitor.store.engine import Database
+from rag_monitor.store.label_marks import newest_marks
 from rag_monitor.store.tables import feedback, reported_scores, scores, traces
 from rag_monitor.store.trace_rows import minute_of
 from rag_monitor.store.types import storable_name
@@ -49,26 +52,54 @@ class FeedbackAnnotations:
 
     def add(self, mark: Feedback) -> None:
         """Keep a mark or a rating. The trace may not be there yet: feedback can overtake it."""
+        self._database.transact(lambda connection: self._insert(connection, [mark]))
 
-        def work(connection: Connection) -> None:
+    def add_new(self, marks: Sequence[Feedback]) -> list[Feedback]:
+        """Keep those of a project's marks that are not stored yet, and return them.
+
+        A mark is stored where one of the same reviewer on the same thing, made at the same moment,
+        has the same value.
+        """
+
+        def work(connection: Connection) -> list[Feedback]:
+            stored: set[tuple[object, ...]] = set()
+            for project, ids in chunks({(mark.project, mark.trace_id) for mark in marks}):
+                statement = select(feedback).where(
+                    feedback.c.project == project, feedback.c.trace_id.in_(ids)
+                )
+                stored |= {_identity(_load(row)) for row in connection.execute(statement)}
+            new = []
+            for mark in marks:
+                if _identity(mark) not in stored:
+                    stored.add(_identity(mark))
+                    new.append(mark)
+            self._insert(connection, new)
+            return new
+
+        return self._database.transact(work)
+
+    def _insert(self, connection: Connection, marks: Sequence[Feedback]) -> None:
+        """Store marks, and have whatever they count in added up again."""
+        if not marks:
+            return
+        rows = []
+        for mark in marks:
             row = {name: getattr(mark, name) for name in _COLUMNS}
             row["fault"] = None if mark.fault is None else mark.fault.value
             row["kind"] = None if mark.kind is None else mark.kind.value
             row["correct_document_ids"] = list(mark.correct_document_ids) or None
-            connection.execute(self._database.insert(feedback), [row])
-            trace = connection.execute(
+            rows.append(row)
+        connection.execute(self._database.insert(feedback), rows)
+        for project, ids in chunks({(mark.project, mark.trace_id) for mark in marks}):
+            rows_of_traces = connection.execute(
                 select(traces.c.app, traces.c.started_at).where(
-                    traces.c.project == mark.project, traces.c.trace_id == mark.trace_id
+                    traces.c.project == project, traces.c.trace_id.in_(ids)
                 )
-            ).first()
-            if trace is not None:
-                minute = (mark.project, trace.app, minute_of(trace.started_at))
-                rollup_changes.mark_changed(connection, [minute], self._clock.now())
-                topic_changes.add_up_again(
-                    connection, mark.project, trace.app, trace.started_at.date()
-                )
-
-        self._database.transact(work)
+            ).all()
+            minutes = {(project, row.app, minute_of(row.started_at)) for row in rows_of_traces}
+            rollup_changes.mark_changed(connection, minutes, self._clock.now())
+            for app, day in {(row.app, row.started_at.date()) for row in rows_of_traces}:
+                topic_changes.add_up_again(connection, project, app, day)
 
     def for_traces(self, project: str, trace_ids: Sequence[str]) -> dict[str, list[Feedback]]:
         """The newest mark of each person on each thing, by trace id."""
@@ -88,6 +119,54 @@ class FeedbackAnnotations:
         )
         with self._database.read() as connection:
             return [_load(row) for row in connection.execute(statement)]
+
+    def labels(
+        self,
+        project: str,
+        since: datetime,
+        until: datetime,
+        *,
+        app: str | None = None,
+        limit: int = 20_000,
+    ) -> list[LabelledTrace]:
+        """Reviewers' marks made in [since, until), oldest first, with the app of their trace.
+
+        Args:
+            project: Tenant.
+            since: Start, of the marks.
+            until: End, of the marks.
+            app: Of traces of this app only; None: also those whose trace is gone.
+            limit: At most this many, the oldest.
+        """
+        same = [feedback.c[name] == traces.c[name] for name in ("project", "trace_id")]
+        statement = (
+            select(feedback, traces.c.app)
+            .select_from(feedback.join(traces, and_(*same), isouter=app is None))
+            .where(
+                feedback.c.project == project,
+                feedback.c.created_at >= since,
+                feedback.c.created_at < until,
+                feedback.c.kind.is_(None),
+            )
+            .order_by(feedback.c.created_at, feedback.c.id)
+            .limit(limit)
+        )
+        if app is not None:
+            statement = statement.where(traces.c.app == app)
+        with self._database.read() as connection:
+            return [
+                LabelledTrace(mark=_load(row), app=row.app) for row in connection.execute(statement)
+            ]
+
+    def newest_marks(
+        self, project: str, since: datetime, until: datetime
+    ) -> dict[str, dict[str, float]]:
+        """What each reviewer said of what the labelling page asks, in [since, until), by trace.
+
+        As `label_marks.newest_marks` has it.
+        """
+        with self._database.read() as connection:
+            return newest_marks(connection, project, since=since, until=until)
 
     def against_scores(
         self, project: str, since: datetime, until: datetime, limit: int = 2000
@@ -149,8 +228,14 @@ class FeedbackAnnotations:
             return _labelled(connection.execute(statement))
 
 
+def _identity(mark: Feedback) -> tuple[object, ...]:
+    thing = (mark.metric, mark.statement, mark.fault, mark.kind)
+    author = None if mark.author is None else storable_name(mark.author)
+    return (mark.trace_id, *thing, author, mark.created_at, mark.value)
+
+
 def _labelled(rows: Iterable[Any]) -> list[LabelledScore]:
-    """One row per score: the newest mark of each person, averaged over people."""
+    """One row per score: the newest mark of each person, averaged over people who could tell."""
     marks: dict[tuple[str, str, str], dict[object, float]] = defaultdict(dict)
     rows_by_score: dict[tuple[str, str, str], Any] = {}
     for row in rows:
@@ -158,6 +243,10 @@ def _labelled(rows: Iterable[Any]) -> list[LabelledScore]:
         person = row.author if row.author is not None else row.id
         marks[key][person] = row.label
         rows_by_score[key] = row
+    telling = {
+        key: [value for value in by_person.values() if value != CANNOT_TELL]
+        for key, by_person in marks.items()
+    }
     return [
         LabelledScore(
             trace_id=row.trace_id,
@@ -166,9 +255,10 @@ def _labelled(rows: Iterable[Any]) -> list[LabelledScore]:
             judge=row.judge,
             value=row.value,
             flagged=row.flagged,
-            label=sum(marks[key].values()) / len(marks[key]),
+            label=sum(telling[key]) / len(telling[key]),
         )
         for key, row in rows_by_score.items()
+        if telling[key]
     ]
 
 

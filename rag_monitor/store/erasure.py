@@ -17,11 +17,13 @@ from rag_monitor.store.document_tables import document_uses
 from rag_monitor.store.engine import Database
 from rag_monitor.store.incident_tables import incident_examples
 from rag_monitor.store.tables import (
+    audit,
     decisions,
     evaluation_tasks,
     faults,
     feedback,
     hits,
+    label_claims,
     outbox,
     passages,
     replies,
@@ -34,7 +36,7 @@ from rag_monitor.store.tables import (
     traces,
 )
 from rag_monitor.store.trace_rows import minute_of
-from rag_monitor.store.types import dump_json
+from rag_monitor.store.types import dump_json, storable_name
 
 OF_TRACE: Final = (
     spans,
@@ -46,6 +48,7 @@ OF_TRACE: Final = (
     document_uses,
     incident_examples,
     trace_topics,
+    label_claims,
     evaluation_tasks,
     traces,
     trace_keys,
@@ -87,6 +90,11 @@ def _erase_traces(
     removed["feedback"] += _delete(
         connection, feedback, feedback.c.project == project, feedback.c.author == user_id
     )
+    _delete(
+        connection, label_claims, label_claims.c.project == project,
+        label_claims.c.reviewer == user_id,
+    )  # fmt: skip
+    _forget_reviewer(connection, project, user_id)
     topics_before = topic_changes.topics_of(connection, project, ids)
     forget(database, connection, project, ids)
     for name, part in chunks((project, trace_id) for trace_id in ids):
@@ -104,6 +112,21 @@ def _erase_traces(
     rollup_changes.mark_changed(connection, minutes, now)
     doubt_passages(connection, project, {digest for row in rows for digest in row.passages})
     return removed
+
+
+def _forget_reviewer(connection: Connection, project: str, user_id: str) -> None:
+    """Notes of marks name whoever made them; the note stays, the name goes."""
+    named = dump_json({"reviewer": storable_name(user_id)})[1:-1]
+    rows = connection.execute(
+        select(audit.c.id, audit.c.details).where(
+            audit.c.project == project,
+            audit.c.action.in_(("label.mark", "fault.label")),
+            type_coerce(audit.c.details, Text).contains(named, autoescape=True),
+        )
+    ).all()
+    for row in rows:
+        details = row.details | {"reviewer": None}
+        connection.execute(update(audit).where(audit.c.id == row.id).values(details=details))
 
 
 def _erase_outbox(connection: Connection, project: str, trace_ids: Iterable[str]) -> int:

@@ -9,6 +9,7 @@ from sqlalchemy import Column, Float, Index, Integer, PrimaryKeyConstraint, Tabl
 from rag_monitor.store.types import Json, Moment, Name, SafeText, Serial, metadata
 from rag_monitor.store.types import column as _column
 from rag_monitor.store.types import names as _names
+from rag_monitor.store.types import partial as _partial
 
 feedback: Final = Table(
     "feedback",
@@ -27,6 +28,7 @@ feedback: Final = Table(
     Column("scale", Integer),
     Index("ix_feedback_trace", "project", "trace_id"),
     Index("ix_feedback_created_at", "created_at"),
+    _partial("ix_feedback_marks", "project", "created_at", where="kind IS NULL"),
     sqlite_autoincrement=True,
 )
 
@@ -43,4 +45,15 @@ reported_scores: Final = Table(
     _column("received_at", Moment),
     PrimaryKeyConstraint("project", "trace_id", "source", "name", "span_id"),
     Index("ix_reported_scores_received_at", "received_at"),
+)
+
+label_claims: Final = Table(
+    "label_claims",
+    metadata,
+    *_names("project", "trace_id"),
+    _column("slot", Integer),  # of the marks that are still wanted
+    *_names("reviewer"),
+    _column("claimed_until", Moment),
+    PrimaryKeyConstraint("project", "trace_id", "slot"),
+    Index("ix_label_claims_claimed_until", "claimed_until"),
 )

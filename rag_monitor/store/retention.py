@@ -40,6 +40,7 @@ from rag_monitor.store.tables import (
     faults,
     feedback,
     hits,
+    label_claims,
     outbox,
     passages,
     replies,
@@ -202,6 +203,7 @@ class _Run:
         if moment is not None:
             self._delete(documents, documents.c.last_seen < moment)
             self._delete(feedback, feedback.c.created_at < moment)
+            self._delete(label_claims, label_claims.c.claimed_until < moment)
             self._delete(reported_scores, reported_scores.c.received_at < moment)
             self._delete(replies, replies.c.created_at < moment)
             self._delete(outbox, outbox.c.created_at < moment)
@@ -237,7 +239,7 @@ class _Run:
         days = {row.day for row in rows}
         for project, part in chunks((row.project, row.trace_id) for row in rows):
             # Keys first, as all others do.
-            for table in (*reversed(_OF_TRACE), feedback, reported_scores, replies):
+            for table in (*reversed(_OF_TRACE), feedback, label_claims, reported_scores, replies):
                 place = [table.c.day.in_(days)] if "day" in table.c else []
                 self.rows += connection.execute(
                     delete(table).where(

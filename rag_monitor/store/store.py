@@ -106,7 +106,7 @@ class Store:
         self.outbox: Final = Outbox(database, clock)
         self.feedback: Final = FeedbackAnnotations(database, clock)
         self.reported: Final = ReportedScores(database)
-        self.label_queue: Final = LabelQueue(database)
+        self.label_queue: Final = LabelQueue(database, clock)
         self.keys: Final = Keys(database, clock)
         self.audit: Final = AuditLog(database)
         self.leases: Final = Leases(database, clock)

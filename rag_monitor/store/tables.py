@@ -27,6 +27,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from rag_monitor.store.feedback_tables import feedback as feedback
+from rag_monitor.store.feedback_tables import label_claims as label_claims
 from rag_monitor.store.feedback_tables import reported_scores as reported_scores
 from rag_monitor.store.topic_tables import topic_days as topic_days
 from rag_monitor.store.topic_tables import topic_vocabularies as topic_vocabularies

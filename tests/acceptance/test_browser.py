@@ -37,6 +37,7 @@ PAGES = (
     "/settings",
     "/docs",
     "/labels",
+    "/labels/next",
     "/nowhere",
 )
 

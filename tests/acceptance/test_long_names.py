@@ -57,7 +57,7 @@ def test_no_name_widens_a_page_or_is_cut_off(
             "/judges",
             f"/compare?app={app}",
             trace,
-            f"{trace}?queue=1",
+            f"/labels/{one.trace_id}",
         ):
             page.goto(url + path)
             if (wide := overflow(page)) > 0:

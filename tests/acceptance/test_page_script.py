@@ -68,11 +68,8 @@ def answers_slowly(services: Services, seconds: float) -> None:
     services.feedback.add = slowly  # type: ignore[method-assign]
 
 
-@pytest.mark.parametrize("queue", ["", "?queue=1"])
-def test_a_held_key_marks_the_answer_it_was_pressed_on(
-    page: Page, services: Services, queue: str
-) -> None:
-    page.goto(path_of(services) + queue)
+def test_a_held_key_marks_the_answer_it_was_pressed_on(page: Page, services: Services) -> None:
+    page.goto(path_of(services))
 
     page.keyboard.down("1")
     page.wait_for_url("**thanks=**")
@@ -85,6 +82,43 @@ def test_a_held_key_marks_the_answer_it_was_pressed_on(
     page.keyboard.press("3")
     eventually(lambda: len(marks(services)) == 2, 10)
     assert [one.value for one in marks(services)] == [1.0, 0.0]
+
+
+def say_who(page: Page, name: str) -> None:
+    """Tell the labelling page one's name, as on a server where nobody signs in."""
+    page.goto("/labels")
+    page.get_by_label("Your name").fill(name)
+    page.get_by_role("button", name="This is me").click()
+    page.get_by_role("link", name="Start marking").wait_for()
+
+
+def test_a_held_key_answers_once_on_the_labelling_page(page: Page, services: Services) -> None:
+    say_who(page, "Mei 梅")
+    page.get_by_role("link", name="Start marking").click()
+    page.wait_for_url("**/labels/*")
+
+    page.keyboard.down("2")
+    page.wait_for_selector("#verdicts")
+    for _ in range(5):
+        page.keyboard.down("2")
+        page.wait_for_timeout(100)
+    page.keyboard.up("2")
+
+    (mark,) = marks(services)
+    assert (mark.author, mark.metric, mark.value) == ("Mei 梅", "faithfulness", 0.0)
+
+
+def test_enter_in_a_comment_answers_nothing(page: Page, services: Services) -> None:
+    say_who(page, "Mei")
+    page.get_by_role("link", name="Start marking").click()
+    page.get_by_label("Comment").fill("1 of 2")
+    page.get_by_label("Comment").press("Enter")
+    page.wait_for_timeout(300)
+    assert marks(services) == []
+
+    page.get_by_role("button", name="Cannot tell").click()
+    page.wait_for_selector("#verdicts")
+    assert [(one.value, one.comment) for one in marks(services)] == [(0.5, "1 of 2")]
 
 
 def test_a_form_is_sent_once_until_its_answer_comes(page: Page, services: Services) -> None:
@@ -177,11 +211,12 @@ def test_the_way_back_keeps_the_filters_after_a_mark(page: Page) -> None:
 
 
 def test_the_way_back_from_the_queue_keeps_its_app(page: Page) -> None:
-    page.goto("/labels?app=support-bot&thanks=kept")
+    say_who(page, "Mei")
+    page.goto("/labels?app=support-bot&ended=1")
     page.locator(".tracerow").first.click()
-    page.wait_for_url("**/traces/*")
+    page.wait_for_url("**/labels/*")
     page.keyboard.press("1")
-    page.wait_for_url("**thanks=**")
+    page.wait_for_selector("#verdicts")
     page.keyboard.press("u")
     page.wait_for_url("**/labels?app=support-bot")
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
+from threading import Barrier
 
 from rag_monitor.domain.decision import PEOPLE, SamplingDecision, SamplingReason
+from rag_monitor.domain.fault import Fault
 from rag_monitor.domain.feedback import Feedback
 from rag_monitor.domain.judgement import JudgeIdentity, JudgeUsage
 from rag_monitor.domain.rating import RatingKind
 from rag_monitor.domain.score import Score, ScoreStatus
+from rag_monitor.store.label_queue import CLAIMED_FOR, LabelQuery
 from rag_monitor.store.store import Store
-from rag_monitor.testing import EPOCH, make_trace
+from rag_monitor.testing import EPOCH, ManualClock, make_trace
 from tests.contract.evidence import claim, ingest
 
 DAY = timedelta(days=1)
@@ -147,7 +151,8 @@ def judged(store: Store, **scores: tuple[Score, ...]) -> dict[str, str]:
 
 def waiting(store: Store, **given: object) -> list[tuple[str, str]]:
     asked = {"project": "default", "since": EPOCH - DAY} | given
-    found = store.label_queue.waiting(**asked)  # type: ignore[arg-type]
+    limit = asked.pop("limit", 50)
+    found = store.label_queue.waiting(LabelQuery(**asked), limit)  # type: ignore[arg-type]
     return [(task.trace.trace_id, task.reason.value) for task in found]
 
 
@@ -168,7 +173,7 @@ def test_draws_come_before_contradictions_and_those_before_doubts(store: Store) 
         (ids["doubtful"], "unsure"),
     ]
     assert waiting(store, limit=2) == waiting(store)[:2]
-    first, second, *_ = store.label_queue.waiting("default", EPOCH - DAY)
+    first, second, *_ = store.label_queue.waiting(LabelQuery(project="default", since=EPOCH - DAY))
     assert (first.low, first.high) == (0.99, 0.99)
     assert (second.low, second.high) == (0.1, 0.9)
     assert second.trace.scores["answer_supported"] in {0.1, 0.9}
@@ -201,6 +206,144 @@ def test_only_what_was_asked_for_waits(store: Store) -> None:
     assert waiting(store, app="shop") == []
     assert waiting(store, project="other") == []
     assert waiting(store, since=EPOCH + DAY) == []
+
+
+def test_a_trace_waits_until_as_many_reviewers_as_wanted_have_marked_it(store: Store) -> None:
+    ids = judged(store, drawn=(said(0.99),), unsure=(said(0.5),))
+    both = [(ids["drawn"], "drawn"), (ids["unsure"], "unsure")]
+
+    store.feedback.add(mark(ids["drawn"], 1.0, author="amy"))
+    store.feedback.add(mark(ids["drawn"], 0.0, author="amy", created_at=EPOCH + DAY / 2))
+
+    assert waiting(store, marks_per_trace=2) == both
+    assert waiting(store, marks_per_trace=2, reviewer="bo") == both
+    assert waiting(store, marks_per_trace=2, reviewer="amy") == both[1:]
+    assert waiting(store) == both[1:]
+    store.feedback.add(mark(ids["drawn"], 0.5, author="bo"))
+    assert waiting(store, marks_per_trace=2) == both[1:]
+
+
+def test_marks_that_contradict_each_other_wait_for_somebody_else(store: Store) -> None:
+    ids = judged(store, drawn=(said(0.99),), sure=(said(0.98),), unsure=(said(0.5),))
+    drawn = (ids["drawn"], "drawn")
+    for name, value in (("amy", 1.0), ("bo", 0.0)):
+        store.feedback.add(mark(ids["sure"], value, author=name))
+        store.feedback.add(mark(ids["unsure"], 1.0, author=name))
+
+    contested = (ids["sure"], "people_disagree")
+    assert waiting(store, marks_per_trace=2) == [contested, drawn]
+    assert waiting(store, marks_per_trace=2, reviewer="amy") == [drawn]
+    assert waiting(store, marks_per_trace=2, reviewer="cy") == [contested, drawn]
+    assert waiting(store, marks_per_trace=2, app="shop") == []
+    store.feedback.add(mark(ids["sure"], 0.5, author="cy"))
+    assert waiting(store, marks_per_trace=2)[0] == contested
+    store.feedback.add(mark(ids["sure"], 0.0, author="dee"))
+    assert waiting(store, marks_per_trace=2) == [drawn]
+
+
+def test_a_mark_on_something_else_leaves_the_question_open(store: Store) -> None:
+    ids = judged(store, drawn=(said(0.99),))
+
+    store.feedback.add(mark(ids["drawn"], 0.0, metric="context_precision"))
+    store.feedback.add(mark(ids["drawn"], 0.0, statement=0))
+
+    assert waiting(store, reviewer="amy") == [(ids["drawn"], "drawn")]
+
+
+def test_two_reviewers_are_not_given_the_same_trace(store: Store, clock: ManualClock) -> None:
+    ids = judged(store, drawn=(said(0.99),), unsure=(said(0.5),))
+    asked = {"project": "default", "since": EPOCH - DAY}
+
+    def claimed(reviewer: str, **more: object) -> str | None:
+        return store.label_queue.claim(
+            LabelQuery(**asked, reviewer=reviewer, **more)  # type: ignore[arg-type]
+        )
+
+    assert claimed("amy") == claimed("amy") == ids["drawn"]
+    assert claimed("bo") == claimed("bo") == ids["unsure"]
+    assert claimed("cy") is None
+    assert claimed("cy", marks_per_trace=2) == ids["drawn"]
+    assert claimed("dee", marks_per_trace=2) == ids["unsure"]
+    assert claimed("eve", marks_per_trace=2) is None
+    assert claimed("amy", app="shop") is None
+    assert waiting(store, reviewer="eve", marks_per_trace=2) == []
+    assert len(waiting(store, marks_per_trace=2)) == 2, "nobody has marked them yet"
+
+    store.feedback.add(mark(ids["drawn"], 1.0))
+    store.label_queue.release("default", ids["drawn"], "amy")
+    assert claimed("amy", marks_per_trace=2) is None
+    clock.advance(CLAIMED_FOR.total_seconds())
+    assert claimed("amy") == ids["unsure"]
+
+
+def test_reviewers_who_claim_at_the_same_moment_get_different_traces(store: Store) -> None:
+    judged(store, **{f"unsure{n}": (said(0.5),) for n in range(4)})
+    names = [f"reviewer-{n}" for n in range(8)]
+    together = Barrier(len(names))
+
+    def claimed(name: str) -> str | None:
+        together.wait(30)
+        query = LabelQuery(project="default", since=EPOCH - DAY, reviewer=name)
+        return store.label_queue.claim(query)
+
+    with ThreadPoolExecutor(len(names)) as threads:
+        given = [trace_id for trace_id in threads.map(claimed, names) if trace_id is not None]
+
+    assert len(given) == len(set(given)) == 4
+
+
+def test_a_chosen_trace_is_held_while_it_waits(store: Store) -> None:
+    ids = judged(store, drawn=(said(0.99),), unsure=(said(0.5),))
+
+    def held(reviewer: str) -> bool:
+        query = LabelQuery(project="default", since=EPOCH - DAY, reviewer=reviewer)
+        return store.label_queue.hold(query, ids["unsure"])
+
+    assert held("amy")
+    assert held("amy")
+    assert not held("bo")
+    store.feedback.add(mark(ids["unsure"], 1.0))
+    assert not held("amy")
+
+
+def test_whoever_cannot_tell_confirms_and_refutes_nothing(store: Store) -> None:
+    first, second = scored(store, "1", "2")
+    store.feedback.add(mark(first, 0.5))
+    store.feedback.add(mark(first, 1.0, author="bo"))
+    store.feedback.add(mark(second, 1.0))
+    store.feedback.add(mark(second, 0.5, created_at=EPOCH + timedelta(seconds=1)))
+
+    found = store.feedback.against_scores("default", EPOCH, EPOCH + DAY)
+
+    assert {(row.trace_id, row.label) for row in found} == {(first, 1.0)}
+    marks = store.feedback.newest_marks("default", EPOCH, EPOCH + DAY)
+    assert marks == {first: {"amy": 0.5, "bo": 1.0}, second: {"amy": 0.5}}
+    store.feedback.add(mark(first, 0.0, created_at=EPOCH + timedelta(seconds=2)))
+    marks = store.feedback.newest_marks("default", EPOCH, EPOCH + DAY)
+    assert list(marks[first].items()) == [("amy", 0.0), ("bo", 1.0)], "as they first answered"
+
+
+def test_marks_are_read_for_an_export_and_imported_once(store: Store) -> None:
+    (first,) = scored(store, "1")
+    given = [
+        mark(first, 1.0),
+        mark(first, 0.0, metric=None, fault=Fault.INVENTED, author=None),
+        mark("e" * 32, 0.5, comment="gone", created_at=EPOCH + timedelta(hours=1)),
+    ]
+
+    assert store.feedback.add_new(given) == given
+    store.feedback.add(mark(first, 1.0, metric=None, kind=RatingKind.THUMB, raw_value=True))
+    assert store.feedback.add_new([*given, given[0]]) == []
+
+    found = store.feedback.labels("default", EPOCH, EPOCH + DAY)
+    assert [(one.mark, one.app) for one in found] == [
+        (given[0], "desk"),
+        (given[1], "desk"),
+        (given[2], None),
+    ]
+    of_app = store.feedback.labels("default", EPOCH, EPOCH + DAY, app="desk", limit=1)
+    assert [one.mark for one in of_app] == given[:1]
+    assert store.feedback.labels("other", EPOCH, EPOCH + DAY) == []
 
 
 def test_what_judging_used_stands_with_the_draw(store: Store) -> None:

@@ -121,6 +121,7 @@ class Estate:
             "/api/v1/sessions",
             f"/api/v1/traces/{project.trace_id}",
             f"/api/v1/decisions/{project.trace_id}",
+            "/api/v1/labels",
         ):
             answer = self.call("GET", path, project.keys["admin"])
             assert answer.status == 200, (path, answer.body)
@@ -221,6 +222,15 @@ def _furnish(built: Estate, project: Project) -> None:
     )
     assert sent.status == 200, sent.body
     assert sent.json["trace_ids"] == [project.trace_id]
+    mark = {
+        "trace_id": project.trace_id,
+        "value": 1.0,
+        "metric": "faithfulness",
+        "author": f"reviewer {project.mark}",
+        "comment": f"said {project.mark}",
+    }
+    given = built.call("POST", "/api/v1/feedback", project.keys["write"], mark)
+    assert given.status == 201, given.body
     ends = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
     silence = {"rule": project.rule, "ends_at": ends, "comment": f"quiet {project.mark}"}
     added = built.call("POST", "/api/v1/silences", project.keys["write"], silence)

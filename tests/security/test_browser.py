@@ -138,6 +138,8 @@ def _send(running: Monitor) -> None:
     post("/api/v1/silences", silence | {"created_by": SHORT})
     mark = {"trace_id": TRACE_ID, "value": 0.0, "comment": EVERYTHING, "author": SHORT}
     post("/api/v1/feedback", mark)
+    for author in (SHORT, "admin"):  # whoever looks is the latter, and so sees what others said
+        post("/api/v1/feedback", mark | {"metric": "faithfulness", "author": author})
     documents = f"{running.url}/api/v1/documents"
     eventually(lambda: http("GET", documents, headers=headers).json["items"], 60)
 
@@ -299,6 +301,8 @@ PAGES = (
     f"/sessions?{urlencode({'app': APP, 'tag': SCRIPTS[0]})}",
     f"/session?{urlencode({'id': SHORT})}",
     "/labels",
+    "/labels/next",
+    f"/labels/{TRACE_ID}",
     "/settings",
     f"/settings?rule={quote(SCRIPTS[1], safe='')}",
     "/docs",
@@ -333,6 +337,7 @@ def test_the_hostile_texts_really_are_on_the_pages(tab: Watched) -> None:
         (f"/topics?{urlencode({'app': APP})}", SCRIPTS[0]),
         (f"/documents?{urlencode({'knowledge_base': SCRIPTS[2]})}", SCRIPTS[2]),
         ("/alerts", SHORT),
+        (f"/labels/{TRACE_ID}", SHORT),
     ):
         tab.open(path)
         assert " ".join(shown.split()) in " ".join(tab.page.inner_text("main").split()), path

@@ -81,6 +81,9 @@ def body_for(path: str, target: Project) -> tuple[Any, dict[str, str]]:
     bodies = {
         "/api/v1/traces": foreign_trace(target),
         "/api/v1/feedback": {"trace_id": target.trace_id, "value": 0.0, "comment": "was here"},
+        "/api/v1/labels": {
+            "labels": [{"trace_id": target.trace_id, "value": 0.0, "metric": "faithfulness"}]
+        },
         "/api/v1/rules": {"rules": []},
         "/api/v1/rules/check": {"name": "x", "kind": "drop", "metric": "faithfulness"},
         "/api/v1/silences": {"ends_at": "2100-01-01T00:00:00Z"},
@@ -220,6 +223,7 @@ def test_nothing_of_another_project_is_seen_or_changed_through_the_pages(world: 
         "name": alpha.rule,
         "trace_id": alpha.trace_id,
         "value": "bad",
+        "answer": "not_supported",
         "hours": "4",
         "rule": alpha.rule,
         "app": alpha.app,

@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from typing import Annotated, Final
 from urllib.parse import parse_qsl, quote, urlencode
 
@@ -14,7 +15,6 @@ from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from rag_monitor.aggregation.label_eligibility import corrects_judge
 from rag_monitor.domain.alert import AlertRule, FieldName, Silence
 from rag_monitor.domain.fault import Fault
 from rag_monitor.domain.stored import KeyScope
@@ -23,7 +23,7 @@ from rag_monitor.i18n import Message, msgid
 from rag_monitor.server import audit
 from rag_monitor.server.auth import COOKIE, NOBODY, gate_of, services_of
 from rag_monitor.server.giving_up import retry
-from rag_monitor.server.marks import keep_feedback
+from rag_monitor.server.marks import keep_feedback, what_it_does
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.schemas.alerts import RuleIn
 from rag_monitor.server.schemas.feedback import FeedbackIn
@@ -31,11 +31,12 @@ from rag_monitor.server.ui import key_form
 from rag_monitor.server.ui.alert_pages import SILENCE_HOURS, TRIAL_DAYS, trial_page
 from rag_monitor.server.ui.confirming import FIELD as CONFIRMED
 from rag_monitor.server.ui.confirming import confirm_page
-from rag_monitor.server.ui.pages import settings_page
+from rag_monitor.server.ui.pages import settings_page, stored_trace
+from rag_monitor.server.ui.reviewer import reviewer_of
 from rag_monitor.server.ui.rule_form import RULE_FIELDS, field_problem, fields_of, rule_problem
 from rag_monitor.server.ui.saved_views import COOKIE as VIEWS_COOKIE
 from rag_monitor.server.ui.saved_views import MAX_NAME, SavedView, cookie_text, saved_views
-from rag_monitor.server.ui.trace_list import FILTERS, waiting
+from rag_monitor.server.ui.trace_list import FILTERS
 from rag_monitor.server.ui.view import Viewer, Visitor, make_visitor, page, visitor_of
 
 router = APIRouter(include_in_schema=False)
@@ -53,6 +54,8 @@ _PAGES: Final = {
     "/ui/views": "/traces",
     "/ui/views/delete": "/traces",
     "/ui/feedback": "/traces",
+    "/ui/labels": "/labels",
+    "/ui/labels/reviewer": "/labels",
     "/ui/tasks/retry": "/judges",
 }
 """Where the forms stand, by the address they are sent to."""
@@ -142,24 +145,16 @@ def mark(sent: Form) -> Response:
         )
     except (ValidationError, ValueError):
         raise ProblemError(422, "The mark cannot be read; go back and choose again.") from None
-    # Looked up first: a mark that is stored must not end in a page that says it is not.
-    thanks = _what_it_does(sent.me, given)
     me = sent.me
+    author = reviewer_of(me) or me.principal.name
     feedback = given.feedback(
-        me.principal.project, me.principal.name, me.services.clock.now(), by_reviewer=True
+        me.principal.project, author, me.services.clock.now(), by_reviewer=True
     )
+    # Looked up first: a mark that is stored must not end in a page that says it is not.
+    thanks = what_it_does(feedback, partial(stored_trace, me, given.trace_id))
     keep_feedback(me.services, me.request, me.principal, feedback)
     if given.fault is not None:
-        # The answer itself may still wait for its mark: that one leads on.
-        queue = "queue=1&" if sent.get("queue") else ""
-        return _back(f"/traces/{given.trace_id}?{queue}thanks={thanks}&of=fault#fault")
-    if sent.get("queue"):
-        following = waiting(sent.me, 1)
-        return _back(
-            f"/traces/{following[0].trace.trace_id}?queue=1&thanks={thanks}"
-            if following
-            else f"/labels?thanks={thanks}"
-        )
+        return _back(f"/traces/{given.trace_id}?thanks={thanks}&of=fault#fault")
     return _back(f"/traces/{given.trace_id}?thanks={thanks}#feedback")
 
 
@@ -167,27 +162,6 @@ def _value_of(sent: Sent) -> float | None:
     if sent.get("fault"):
         return None
     return {"good": 1.0, "bad": 0.0, "unsure": 0.5}.get(sent.get("value"), -1.0)
-
-
-def _what_it_does(me: Visitor, annotation: FeedbackIn) -> str:
-    """What becomes of a mark, as `catalog.THANKS` words it."""
-    if annotation.metric is None and annotation.fault is None:
-        return "kept"
-    try:
-        stored = me.services.traces.get(me.principal.project, annotation.trace_id)
-    except NotFound:
-        return "kept"
-    drawn = {one.judge for one in stored.decisions}
-    if annotation.fault is not None:
-        diagnosed = {diagnosis.judge for diagnosis in stored.faults}
-        corrects = (
-            corrects_judge(one, drawn) for one in stored.scores if str(one.judge) in diagnosed
-        )
-        return "estimates" if any(corrects) else "kept"
-    if any(corrects_judge(one, drawn) for one in stored.scores if one.metric == annotation.metric):
-        return "estimates"
-    # Whoever is unsure neither confirms nor refutes the judge.
-    return "check" if annotation.value != 0.5 else "kept"
 
 
 @router.post("/ui/views")

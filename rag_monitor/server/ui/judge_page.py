@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from fastapi import APIRouter
@@ -12,6 +13,7 @@ from starlette.responses import HTMLResponse
 
 from rag_monitor.aggregation.keys import COMBINED
 from rag_monitor.charts.scores import reliability
+from rag_monitor.domain.label import CANNOT_TELL
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.stored import AppSummary, JudgeSpending, LabelledScore
 from rag_monitor.domain.window import Estimate, Series, Window
@@ -29,6 +31,12 @@ from rag_monitor.statistics.agreement import (
     mean_of_two_interval,
 )
 from rag_monitor.statistics.reliability import Reliability, ReliabilityTally
+from rag_monitor.statistics.reviewers import (
+    Alpha,
+    PairAgreement,
+    krippendorff_alpha,
+    pair_agreements,
+)
 from rag_monitor.statistics.wilson import Interval
 
 ENOUGH: Final = 20
@@ -136,6 +144,54 @@ def _reliability(values: Sequence[float], labels: Sequence[bool]) -> Reliability
     return tally.report()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeopleAgreement:
+    """Reviewers against one another, on the question of the labelling page."""
+
+    traces: int
+    """Traces on which two or more could tell."""
+    reviewers: int
+    """People who could tell on such a trace."""
+    alpha: Alpha | None
+    """None where all said the same."""
+    pairs: Sequence[PairAgreement]
+    """Those with enough traces in common."""
+    few: bool
+    """So few traces that the figures tell nothing yet."""
+
+
+def people_agreement(
+    marks: Mapping[str, Mapping[str, float]], per_trace: int = 1
+) -> PeopleAgreement | None:
+    """Agreement of people; whoever cannot tell said nothing.
+
+    Args:
+        marks: Values by trace and reviewer, who answered first before who answered later.
+        per_trace: How many are asked about each trace. Further ones were asked because those
+            contradict each other, so that they would count contradictions twice.
+    """
+    verdicts = {
+        trace_id: {
+            who: value > CANNOT_TELL
+            for who, value in islice(by_reviewer.items(), max(2, per_trace))
+            if value != CANNOT_TELL
+        }
+        for trace_id, by_reviewer in marks.items()
+    }
+    shared = {
+        trace_id: by_reviewer for trace_id, by_reviewer in verdicts.items() if len(by_reviewer) > 1
+    }
+    if not shared:
+        return None
+    return PeopleAgreement(
+        traces=len(shared),
+        reviewers=len({who for by_reviewer in shared.values() for who in by_reviewer}),
+        alpha=krippendorff_alpha(shared),
+        pairs=pair_agreements(shared),
+        few=len(shared) < ENOUGH,
+    )
+
+
 router = APIRouter(include_in_schema=False)
 
 MAX_APPS: Final = 20
@@ -203,10 +259,17 @@ def _judges(me: Visitor) -> HTMLResponse:
             "days": [moment.date().isoformat() for moment in (window.start, window.end)],
             "left_out": len(all_apps) - len(apps),
             "backlog": me.services.tasks.backlog(me.services.clock.now()),
+            "people": _people(me, window),
             "parked": me.services.tasks.parked(MAX_PARKED, project),
             "assembling": me.services.assembling(project),
         },
     )
+
+
+def _people(me: Visitor, window: Window) -> PeopleAgreement | None:
+    """How well reviewers agree with one another; None where no two have marked the same trace."""
+    marks = me.services.feedback.newest_marks(me.principal.project, window.start, window.end)
+    return people_agreement(marks, me.services.settings.labels.marks_per_trace)
 
 
 def _infos(me: Visitor, apps: Sequence[AppSummary], window: Window) -> Sequence[JudgeInfo]:

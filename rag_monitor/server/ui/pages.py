@@ -16,7 +16,7 @@ from rag_monitor.domain.decision import SamplingDecision
 from rag_monitor.domain.judgement import Aspect, JudgeUsage, Verdict
 from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.session import Neighbours
-from rag_monitor.domain.stored import KeyScope
+from rag_monitor.domain.stored import KeyScope, StoredTrace
 from rag_monitor.domain.trace import Trace
 from rag_monitor.errors import NotFound
 from rag_monitor.i18n import Message
@@ -164,12 +164,9 @@ _TRACE_ID = re.compile(r"[0-9a-fA-F]{32}")
 @router.get("/traces/{trace_id}")
 def trace(me: Viewer, trace_id: str) -> HTMLResponse:
     """One trace: what was asked, found and answered, and what the judge said of it."""
-    if not _TRACE_ID.fullmatch(trace_id):
+    stored = stored_trace(me, trace_id)
+    if stored is None:
         raise ProblemError(404, NO_SUCH_TRACE, kind="not-found")
-    try:
-        stored = me.services.traces.get(me.principal.project, trace_id.lower())
-    except NotFound:
-        raise ProblemError(404, NO_SUCH_TRACE, kind="not-found") from None
     it = stored.trace
     contexts = it.contexts or ()
     support = support_verdicts(stored.scores)
@@ -197,10 +194,19 @@ def trace(me: Viewer, trace_id: str) -> HTMLResponse:
             "thanks": me.request.query_params.get("thanks", ""),
             "marked_fault": me.request.query_params.get("of") == "fault",
             "likely_faults": likely_faults(stored.faults),
-            "queue": "queue" in me.request.query_params,
             "used": _used(stored.decisions),
         },
     )
+
+
+def stored_trace(me: Visitor, trace_id: str) -> StoredTrace | None:
+    """A trace of the visitor's project; None where there is none of that id."""
+    if not _TRACE_ID.fullmatch(trace_id):
+        return None
+    try:
+        return me.services.traces.get(me.principal.project, trace_id.lower())
+    except NotFound:
+        return None
 
 
 def _neighbours(me: Visitor, trace: Trace) -> Neighbours:

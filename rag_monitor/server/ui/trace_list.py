@@ -1,10 +1,10 @@
-"""The lists of traces: filters, search and views; and those that wait for a mark of a person."""
+"""The list of traces: filters, search and views."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from fastapi import APIRouter
@@ -20,7 +20,6 @@ from rag_monitor.server.ui.question_title import around, title_of
 from rag_monitor.server.ui.saved_views import MAX_VIEWS, SHIPPED, saved_views
 from rag_monitor.server.ui.view import Viewer, Visitor, page
 from rag_monitor.server.validation import Unknown, unknown_names
-from rag_monitor.store.label_queue import LabelTask
 
 router = APIRouter(include_in_schema=False)
 
@@ -185,53 +184,3 @@ def _ratio(text: str) -> float | None:
     except ValueError:
         return None
     return value if 0 <= value <= 1 else None
-
-
-SHOWN: Final = 50
-MOST_LINKS: Final = 12
-"""So many apps have a link each; more are chosen from a list."""
-WITHIN: Final = timedelta(days=7)
-REASONS: Final = {
-    "drawn": (
-        msgid("drawn for people"),
-        msgid("Drawn by chance: only such marks may correct the estimates."),
-    ),
-    "judges_disagree": (
-        msgid("judges disagree"),
-        msgid("One judge flags this answer, another does not."),
-    ),
-    "unsure": (
-        msgid("judge unsure"),
-        msgid("The judge's probability is near one half."),
-    ),
-}
-"""Badge and explanation of a `LabelReason`, in English; both are translated."""
-
-
-@router.get("/labels")
-def labels(me: Viewer) -> HTMLResponse:
-    """Traces that wait for a mark, the most telling first."""
-    app = me.request.query_params.get("app", "").strip()[:200]
-    tasks = waiting(me, SHOWN, app or None)
-    unknown = [] if tasks else unknown_names(me.services, me.principal.project, app=app or None)
-    return page(
-        me,
-        "labels.html",
-        {
-            "tasks": tasks,
-            "hints": unknown,
-            "refused": me.not_applied("app"),
-            "apps": me.services.traces.apps(me.principal.project),
-            "app": app,
-            "most_links": MOST_LINKS,
-            "reasons": REASONS,
-            "days": WITHIN.days,
-            "thanks": me.request.query_params.get("thanks", ""),
-        },
-    )
-
-
-def waiting(me: Visitor, limit: int, app: str | None = None) -> list[LabelTask]:
-    """What waits for a mark, of the last days."""
-    since = me.services.clock.now() - WITHIN
-    return list(me.services.label_queue.waiting(me.principal.project, since, limit, app))

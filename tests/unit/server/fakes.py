@@ -28,6 +28,7 @@ from rag_monitor.domain.stored import (
     Backlog,
     ErasureReport,
     LabelledScore,
+    LabelledTrace,
     ParkedTask,
     ReleaseStart,
     SearchIn,
@@ -43,7 +44,7 @@ from rag_monitor.server.backfill import BackfillPreview, BackfillRequest
 from rag_monitor.server.readiness import HealthReport
 from rag_monitor.server.services import JudgeInfo, Services
 from rag_monitor.store.fault_stages import StageCounts
-from rag_monitor.store.label_queue import LabelReason, LabelTask
+from rag_monitor.store.label_queue import LabelQuery, LabelReason, LabelTask
 from rag_monitor.testing import EPOCH, ManualClock
 from tests.unit.server.fake_documents import FakeDocuments, FakeInventory
 from tests.unit.server.fake_estimates import FakeEstimates
@@ -59,6 +60,7 @@ HTTP = {field.name for field in fields(HttpOptions)}
 class FakeTraces:
     def __init__(self, stored: list[StoredTrace]) -> None:
         self.stored = {(s.trace.project, s.trace.trace_id): s for s in stored}
+        self.feedback: FakeFeedback | None = None
         self.error: Exception | None = None
         self.queries: list[TraceQuery] = []
         self.asked: list[list[str]] = []
@@ -68,7 +70,9 @@ class FakeTraces:
         if self.error is not None:
             raise self.error
         try:
-            return self.stored[project, trace_id]
+            stored = self.stored[project, trace_id]
+            said = self.feedback.of_trace(trace_id) if self.feedback else ()
+            return replace(stored, feedback=(*stored.feedback, *said))
         except KeyError:
             raise NotFound(f"there is no trace {trace_id} in this project") from None
 
@@ -202,6 +206,48 @@ class FakeFeedback:
     def add(self, feedback: Feedback) -> None:
         self.marks.append(feedback)
 
+    def add_new(self, marks: Sequence[Feedback]) -> list[Feedback]:
+        new = [mark for mark in marks if mark not in self.marks]
+        self.marks += new
+        return new
+
+    def labels(
+        self,
+        project: str,
+        since: datetime,
+        until: datetime,
+        *,
+        app: str | None = None,
+        limit: int = 20_000,
+    ) -> list[LabelledTrace]:
+        made = sorted(self.marks, key=lambda mark: mark.created_at)
+        within = [m for m in made if m.kind is None and since <= m.created_at < until]
+        return [LabelledTrace(mark=mark, app=app or "loan-assistant") for mark in within][:limit]
+
+    def newest_marks(
+        self, project: str, since: datetime, until: datetime
+    ) -> dict[str, dict[str, float]]:
+        """Two who agree on nine in ten, and one who cannot tell."""
+        if self.empty:
+            return {}
+        return {
+            f"{number:032x}": {
+                "amy": float(number % 4 > 0),
+                "bo": float((number % 4 > 0) != (number % 10 == 0)),
+                "cy": 0.5,
+            }
+            for number in range(40)
+        }
+
+    def of_trace(self, trace_id: str) -> tuple[Feedback, ...]:
+        """The newest of each person on each thing."""
+        newest = {
+            (mark.author, mark.metric, mark.fault, mark.kind): mark
+            for mark in self.marks
+            if mark.trace_id == trace_id
+        }
+        return tuple(newest.values())
+
     def against_scores(self, project: str, since: datetime, until: datetime) -> list[LabelledScore]:
         """A judge that is right four times in five, and too sure of itself."""
         return [
@@ -234,13 +280,27 @@ class FakeLabelQueue:
                 strict=False,
             )
         ]
-        self.asked: list[tuple[str, datetime, int, str | None]] = []
+        self.asked: list[tuple[LabelQuery, int]] = []
+        self.claimed: list[tuple[str, str]] = []
+        """Who has which trace."""
 
-    def waiting(
-        self, project: str, since: datetime, limit: int = 50, app: str | None = None
-    ) -> list[LabelTask]:
-        self.asked.append((project, since, limit, app))
-        return [task for task in self.tasks if app in {None, task.trace.app}][:limit]
+    def waiting(self, query: LabelQuery, limit: int = 50) -> list[LabelTask]:
+        self.asked.append((query, limit))
+        return [task for task in self.tasks if query.app in {None, task.trace.app}][:limit]
+
+    def claim(self, query: LabelQuery) -> str | None:
+        for task in self.waiting(query, 1):
+            self.hold(query, task.trace.trace_id)
+            return task.trace.trace_id
+        return None
+
+    def hold(self, query: LabelQuery, trace_id: str) -> bool:
+        assert query.reviewer
+        self.claimed.append((query.reviewer, trace_id))
+        return True
+
+    def release(self, project: str, trace_id: str, reviewer: str) -> None:
+        self.claimed = [one for one in self.claimed if one != (reviewer, trace_id)]
 
 
 class FakeRules:
@@ -412,12 +472,13 @@ def make_services(
             )
         )
     traces = FakeTraces(stored)
+    traces.feedback = feedback = FakeFeedback(empty)
     return Services(
         receiver=FakeReceiver(),
         traces=traces,
         sessions=FakeSessions(traces.stored),
         topics=FakeTopics(),
-        feedback=FakeFeedback(empty),
+        feedback=feedback,
         label_queue=FakeLabelQueue([] if empty else stored),
         rules=rules,
         alerts=FakeAlerts([] if empty else story_alerts(clock.now(), worst)),

@@ -13,6 +13,7 @@ import pytest
 from rag_monitor.domain.alert import AlertRule, RuleKind
 from rag_monitor.server.readiness import HealthReport
 from rag_monitor.server.services import Services
+from rag_monitor.store.label_queue import LabelQuery
 from tests.unit.server.conftest import open_client
 
 
@@ -127,7 +128,7 @@ async def test_what_is_not_there_is_said_to_be_not_there(
 async def test_traces_that_wait_for_a_mark_say_why(
     client: httpx.AsyncClient, services: Services
 ) -> None:
-    answer = await client.get("/api/v1/labels/waiting?window=24h&limit=2")
+    answer = await client.get("/api/v1/labels/waiting?window=24h&limit=2&reviewer=amy")
 
     items = answer.json()["items"]
     assert [(item["reason"], item["low"], item["high"]) for item in items] == [
@@ -135,9 +136,10 @@ async def test_traces_that_wait_for_a_mark_say_why(
         ("judges_disagree", 0.2, 0.9),
     ]
     assert items[0]["trace"]["question"]
-    ((project, since, limit, app),) = services.label_queue.asked
-    assert (project, limit, app) == ("default", 2, None)
-    assert since == services.clock.now() - timedelta(hours=24)
+    ((query, limit),) = services.label_queue.asked
+    since = services.clock.now() - timedelta(hours=24)
+    assert query == LabelQuery(project="default", since=since, reviewer="amy")
+    assert limit == 2
     assert (await client.get("/api/v1/labels/waiting?limit=0")).status_code == 422
 
 

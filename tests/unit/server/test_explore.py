@@ -176,6 +176,7 @@ async def test_judges_of_other_processes_are_known_by_their_scores(services: Ser
 async def test_a_few_marks_do_not_make_a_judge_look_proven(services: Services) -> None:
     rows = services.feedback.against_scores("default", EPOCH, EPOCH)[:8]
     services.feedback.against_scores = lambda *_: rows
+    services.feedback.newest_marks = lambda *_: {}
     async with open_client(replace(services, judges=tuple), headers=HTML) as client:
         text = (await client.get("/judges")).text
 

@@ -26,6 +26,8 @@ OPERATIONS = {
     ("get", "/api/v1/traces/{trace_id}"),
     ("post", "/api/v1/feedback"),
     ("get", "/api/v1/labels/waiting"),
+    ("get", "/api/v1/labels"),
+    ("post", "/api/v1/labels"),
     ("delete", "/api/v1/users/{user_id}"),
     ("get", "/api/v1/summary"),
     ("get", "/api/v1/sessions"),

@@ -17,8 +17,8 @@ from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.errors import StoreUnavailable
 from rag_monitor.server.services import Services
 from rag_monitor.server.ui import catalog
+from rag_monitor.server.ui.label_pages import REASONS
 from rag_monitor.server.ui.saved_views import SHIPPED
-from rag_monitor.server.ui.trace_list import REASONS
 from rag_monitor.testing import make_trace
 from tests.unit.i18n.extraction import catalogue as chinese
 from tests.unit.server.conftest import open_client
@@ -201,29 +201,6 @@ async def test_a_mark_from_the_page_is_stored(
     assert answer.status_code == 303
     assert answer.headers["location"].startswith(f"/traces/{trace_id}")
     assert services.feedback.marks[0].value == 0.0
-
-
-async def test_marks_in_a_row_go_from_one_waiting_trace_to_the_next(
-    browser: httpx.AsyncClient, services: Services
-) -> None:
-    listed = await browser.get("/labels")
-    first = services.label_queue.tasks[0].trace.trace_id
-    opened = await browser.get(f"/traces/{first}?queue=1")
-    form = {"token": token_of(opened.text), "trace_id": first, "value": "good", "queue": "1"}
-    del services.label_queue.tasks[0]
-    following = services.label_queue.tasks[0].trace.trace_id
-
-    answer = await browser.post("/ui/feedback", data=form)
-    services.label_queue.tasks.clear()
-    last = await browser.post("/ui/feedback", data=form)
-
-    for reason in ("drawn for people", "judges disagree", "judge unsure"):
-        assert f">{reason}</span>" in listed.text
-    assert f"/traces/{first}?queue=1" in listed.text
-    assert "0.20–0.90" in listed.text
-    assert 'name="queue" value="1"' in opened.text
-    assert answer.headers["location"] == f"/traces/{following}?queue=1&thanks=kept"
-    assert last.headers["location"] == "/labels?thanks=kept"
 
 
 async def test_what_judging_cost_stands_beside_the_judge(

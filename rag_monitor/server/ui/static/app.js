@@ -69,6 +69,7 @@ const keys = {
   1: () => one('[data-press="1"]')?.click(),
   2: () => one('[data-press="2"]')?.click(),
   3: () => one('[data-press="3"]')?.click(),
+  n: () => one('[data-press="n"]')?.click(),
 };
 let going = 0;
 function walk(step) {
@@ -82,8 +83,8 @@ function walk(step) {
 window.addEventListener("pageshow", () => {
   if (!["/traces", "/labels"].includes(location.pathname)) return;
   const address = new URL(location.href);
-  // What the last mark did is not said again.
-  if (address.searchParams.has("thanks")) address.searchParams.delete("thanks");
+  // That it was the last one is not said again.
+  if (address.searchParams.has("ended")) address.searchParams.delete("ended");
   try {
     sessionStorage.setItem(`list ${address.pathname}`, address.pathname + address.search);
   } catch { /* no storage: the way back is the whole list */ }
