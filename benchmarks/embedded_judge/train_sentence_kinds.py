@@ -53,7 +53,7 @@ DRAWS: Final = 25
 INVERSE_RIDGE: Final = 30.0
 """scikit-learn's `C`: a thirtieth of it finds a fourth less; three times as much finds as much and
 takes more statements."""
-_OF_CORPORA: Final = 0.5
+_OF_CORPORA: Final = 0.1
 """What a sentence of a corpus counts beside a line's, which counts as much as `DRAWS` / 4."""
 _THRESHOLDS: Final = (
     ("refusal", refusals.REFUSAL_FROM),

@@ -150,7 +150,7 @@ def is_refusal(folded: str) -> bool:
     """
     if _declines(folded):
         return True
-    rest = _CONDITION.sub(" ", folded).strip()
+    rest = _OF_OTHERS.sub(" ", _CONDITION.sub(" ", folded)).strip()
     return bool(rest) and sentence_kind(rest).refusal > REFUSAL_FROM
 
 

@@ -20,7 +20,7 @@ from rag_monitor.language.refusals import is_refusal
         "申请人不能提供身份证的，可凭护照办理。",
         "客户没有提供相关资料的，银行不予受理。",
         "如无法确定金额，请联系客服。",
-        "若您不清楚信息，请致电客服。",
+        "若您不清楚账户余额，请致电客服查询。",
         "如果资料不足，审核时间会延长。",
         "您不能提供虚假信息。",
         "If you cannot provide the documents, you can submit a sworn statement.",
