@@ -1,0 +1,79 @@
+"""The features of an answer to a question that depends on the turns before it.
+
+Those of `grade.py`, in the light of what was said: what the earlier turns told brings nothing, and
+how much more than one new word an answer brings makes it no better, for a follow-up is often
+answered by a single number, or by yes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import fsum
+from typing import Final
+
+from rag_monitor.judges.embedded.answer_type import AnswerType
+from rag_monitor.judges.embedded.grade import (
+    ENOUGH,
+    UNKNOWN,
+    AnswerStatement,
+    belonging,
+    own_terms,
+    term_weights,
+    words,
+)
+from rag_monitor.judges.embedded.in_context import Context
+from rag_monitor.judges.embedded.segments import Segment
+from rag_monitor.language.replies import is_bare_reply, strip_opening
+
+_NEW: Final = 1.0
+"""Weight of one rare word: an answer that says so much of its own has said something new."""
+
+
+def answer_features_in_context(
+    question: Segment, statements: Sequence[AnswerStatement], manner: float, context: Context
+) -> list[float]:
+    """As `grade.answer_features`; brings and own are full where what is asked for is told anew."""
+    expected = context.answer_type(question)
+    stated = [expected.stated_by(one.segment) for one in statements]
+    subject = words(question) | words(context.continued)
+    places = belonging(subject, statements, stated)
+    terms = frozenset().union(*[statements[place].segment.terms for place in places])
+    weights = context.weights(term_weights(question.terms), term_weights)
+    total = fsum(weights.values()) or 1.0
+    focus = fsum([weights[term] for term in weights.keys() & terms]) / total
+    told = any(stated) if expected.measured else _replies(question, statements, expected, context)
+    new = fsum(term_weights(own_terms(terms, question.terms | context.given)).values())
+    brought = _NEW if told else min(_NEW, new)
+    again = fsum(term_weights(terms & (context.given - weights.keys())).values())
+    # What is said again beside something new is no fault: it says what the new thing is of.
+    own = brought / (brought + again * (1 - brought / _NEW)) if brought else 0.0
+    tells = own * any(stated)
+    sizes = [max(1, len(one.segment.tokens)) for one in statements]
+    return [
+        focus,
+        brought / (brought + ENOUGH),
+        own,
+        tells if expected.measured else UNKNOWN * own,
+        tells if expected.worded else UNKNOWN * own,
+        sum(sizes[place] for place in places) / sum(sizes),
+        1 - manner,
+    ]
+
+
+def _replies(
+    question: Segment,
+    statements: Sequence[AnswerStatement],
+    expected: AnswerType,
+    context: Context,
+) -> bool:
+    """Whether the answer says yes or no to just this question."""
+    if not expected.whether:
+        return False
+    asked = (question.terms - context.given) or question.terms
+    for one in statements:
+        folded = one.segment.folded
+        if is_bare_reply(folded):
+            return True
+        if strip_opening(folded) != folded and not asked.isdisjoint(one.segment.terms):
+            return True
+    return False
