@@ -127,6 +127,12 @@ class JudgeRequest:
         return self.query or self.question
 
 
+def texts_of(request: JudgeRequest) -> list[str]:
+    """All that a model is shown of a request: untrusted, and paid for."""
+    told = [text for turn in request.history for text in (turn.question, turn.answer)]
+    return [*told, request.question, request.answer, *(request.contexts or ())]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeIdentity:
     """Which judge answered. Scores of different identities never share a series."""

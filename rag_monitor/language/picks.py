@@ -1,4 +1,4 @@
-"""Which of the things that an answer lists a question means by their order: the second one, 后者."""
+"""Which of the things listed in an answer a question means by its place: the second one, 后者."""
 
 from __future__ import annotations
 

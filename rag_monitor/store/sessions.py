@@ -96,7 +96,7 @@ class Sessions:
         self, project: str, session_id: str, started_at: datetime, trace_id: str
     ) -> Neighbours:
         """The traces of a session that stand right before and after one of it."""
-        ours = _of_session(project, session_id)
+        ours = of_session(project, session_id)
         columns = traces.c
         earlier = _before(columns, started_at, trace_id)
         later = or_(
@@ -114,7 +114,8 @@ class Sessions:
             )
 
 
-def _of_session(project: str, session_id: str) -> list[Any]:
+def of_session(project: str, session_id: str) -> list[Any]:
+    """What the traces of a session fulfil."""
     # In the words of the partial index, without which SQLite does not see that it fits.
     columns = traces.c
     in_session = columns.session_id.is_not(None)
@@ -177,7 +178,7 @@ def _fits(query: SessionQuery, table: Any) -> list[Any]:
 def _load(
     connection: Connection, project: str, session_id: str, limit: int, cursor: str | None = None
 ) -> Session | None:
-    ours = _of_session(project, session_id)
+    ours = of_session(project, session_id)
     ends = select(func.count(), func.min(traces.c.started_at), func.max(traces.c.started_at)).where(
         *ours
     )

@@ -279,9 +279,7 @@ class AnswerType:
 
     def chosen_by(self, answer: Segment) -> bool:
         """Whether an answer needs no words of its own: yes or no, or one of two things."""
-        replies = (
-            is_bare_reply(answer.folded) or says_no_to(answer.folded, self._known) is not None
-        )
+        replies = is_bare_reply(answer.folded) or says_no_to(answer.folded, self._known) is not None
         if self._whether and replies:
             return True
         return self._choice and answer.content_set <= self._words_given

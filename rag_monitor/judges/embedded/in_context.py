@@ -65,7 +65,9 @@ class Context:
         """
         continued = weigh(self.continued.terms)
         weights = {term: CONTINUED * weight for term, weight in continued.items()}
-        return weights | weigh(self.meant) | dict(own)
+        weights.update(weigh(self.meant))
+        weights.update(own)
+        return weights
 
     def answer_type(self, question: Segment) -> AnswerType:
         """What is asked for: what the question says, else what the one it continues asked for."""

@@ -191,6 +191,7 @@ def query_weights(
     context: Context | None = None,
 ) -> dict[str, float]:
     """Weight of each query term: rare words and names tell more, question words nothing."""
+
     def weigh(terms: frozenset[str]) -> dict[str, float]:
         return _query_weights(terms, evidence, qualifiers)
 

@@ -42,9 +42,7 @@ class Sufficiency(NamedTuple):
     """Why no passage counts: `year_mismatch`, `series_mismatch`."""
 
 
-def sufficiency(
-    evidence: EvidenceIndex, query: str, context: Context | None = None
-) -> Sufficiency:
+def sufficiency(evidence: EvidenceIndex, query: str, context: Context | None = None) -> Sufficiency:
     """Whether the passages hold what a complete answer to `query` needs; 0 without passages.
 
     Args:

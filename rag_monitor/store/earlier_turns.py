@@ -1,0 +1,81 @@
+"""The turns before a trace in its session: what a question that depends on them is judged with."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any, Final
+
+from sqlalchemy import and_, func, literal, or_, select, union_all
+
+from rag_monitor.domain.conversation import (
+    LONGEST_ANSWER,
+    LONGEST_QUESTION,
+    MOST_TURNS,
+    EarlierTurn,
+    last_turns,
+)
+from rag_monitor.domain.trace import Trace
+from rag_monitor.store.engine import Database
+from rag_monitor.store.sessions import of_session
+from rag_monitor.store.tables import traces
+
+_AT_ONCE: Final = 100
+"""Traces per statement: SQLite takes at most 500 parts of a union."""
+
+
+class EarlierTurns:
+    """Reads the turns before traces, of all projects. Blocks; any number of threads may."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def before(self, wanted: Sequence[Trace]) -> list[tuple[EarlierTurn, ...]]:
+        """Of each trace the last turns of its session that began before it, in order.
+
+        One statement for a hundred traces, with one look into an index for each.
+        """
+        turns: dict[int, list[Any]] = defaultdict(list)
+        places = [place for place, trace in enumerate(wanted) if trace.session_id is not None]
+        with self._database.read() as connection:
+            for start in range(0, len(places), _AT_ONCE):
+                part = places[start : start + _AT_ONCE]
+                parts = [_turns_before(wanted[place], place) for place in part]
+                for row in connection.execute(union_all(*parts)):
+                    turns[row.place].append(row)
+        return [_in_order(turns[place]) for place in range(len(wanted))]
+
+
+def _turns_before(trace: Trace, place: int) -> Any:
+    columns = traces.c
+    earlier = or_(
+        columns.started_at < trace.started_at,
+        and_(columns.started_at == trace.started_at, columns.trace_id < trace.trace_id),
+    )
+    newest = (
+        select(
+            literal(place).label("place"),
+            columns.trace_id,
+            columns.started_at,
+            func.substr(columns.question, 1, LONGEST_QUESTION).label("question"),
+            func.substr(columns.answer, 1, LONGEST_ANSWER).label("answer"),
+        )
+        .where(
+            *of_session(trace.project, trace.session_id or ""),
+            columns.started_at <= trace.started_at,
+            earlier,
+            columns.question.is_not(None),
+        )
+        .order_by(columns.started_at.desc(), columns.trace_id.desc())
+        .limit(MOST_TURNS)
+        .subquery()
+    )
+    return select(newest)
+
+
+def _in_order(rows: Sequence[Any]) -> tuple[EarlierTurn, ...]:
+    ordered = sorted(rows, key=lambda row: (row.started_at, row.trace_id))
+    return last_turns(
+        EarlierTurn(question=row.question, answer=row.answer or "", trace_id=row.trace_id)
+        for row in ordered
+    )
