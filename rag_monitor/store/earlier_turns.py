@@ -19,9 +19,15 @@ from rag_monitor.domain.trace import Trace
 from rag_monitor.store.engine import Database
 from rag_monitor.store.sessions import of_session
 from rag_monitor.store.tables import traces
+from rag_monitor.store.trace_reads import days_of
 
 _AT_ONCE: Final = 100
 """Traces per statement: SQLite takes at most 500 parts of a union."""
+_TURN: Final = (
+    traces.c.trace_id,
+    func.substr(traces.c.question, 1, LONGEST_QUESTION).label("question"),
+    func.substr(traces.c.answer, 1, LONGEST_ANSWER).label("answer"),
+)
 
 
 class EarlierTurns:
@@ -45,6 +51,26 @@ class EarlierTurns:
                     turns[row.place].append(row)
         return [_in_order(turns[place]) for place in range(len(wanted))]
 
+    def named(self, project: str, trace_ids: Sequence[str]) -> list[EarlierTurn]:
+        """Those turns of a project that are still there, in order, cut as judges were given them.
+
+        Args:
+            project: Tenant.
+            trace_ids: `SamplingDecision.history`.
+        """
+        if not trace_ids:
+            return []
+        columns = traces.c
+        with self._database.read() as connection:
+            days = days_of(connection, project, trace_ids)
+            statement = select(*_TURN, columns.started_at).where(
+                columns.project == project,
+                columns.trace_id.in_(trace_ids),
+                columns.day.in_(days),
+                columns.question.is_not(None),
+            )
+            return list(_in_order(connection.execute(statement).all()))
+
 
 def _turns_before(trace: Trace, place: int) -> Any:
     columns = traces.c
@@ -55,10 +81,8 @@ def _turns_before(trace: Trace, place: int) -> Any:
     newest = (
         select(
             literal(place).label("place"),
-            columns.trace_id,
             columns.started_at,
-            func.substr(columns.question, 1, LONGEST_QUESTION).label("question"),
-            func.substr(columns.answer, 1, LONGEST_ANSWER).label("answer"),
+            *_TURN,
         )
         .where(
             *of_session(trace.project, trace.session_id or ""),
