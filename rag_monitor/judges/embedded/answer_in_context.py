@@ -27,6 +27,9 @@ from rag_monitor.language.replies import is_bare_reply, strip_opening
 
 _NEW: Final = 1.0
 """Weight of one rare word: an answer that says so much of its own has said something new."""
+_UNRELATED: Final = 0.25
+"""As much as counts of an answer that takes up no word of the conversation, and does not tell the
+kind of thing asked for."""
 
 
 def answer_features_in_context(
@@ -43,7 +46,9 @@ def answer_features_in_context(
     focus = fsum([weights[term] for term in weights.keys() & terms]) / total
     told = any(stated) if expected.measured else _replies(question, statements, expected, context)
     new = fsum(term_weights(own_terms(terms, question.terms | context.given)).values())
-    brought = _NEW if told else min(_NEW, new)
+    said = subject | words(context.known)
+    related = any(stated) or any(not said.isdisjoint(words(one.segment)) for one in statements)
+    brought = _NEW if told else min(_NEW if related else _UNRELATED, new)
     again = fsum(term_weights(terms & (context.given - weights.keys())).values())
     # What is said again beside something new is no fault: it says what the new thing is of.
     own = brought / (brought + again * (1 - brought / _NEW)) if brought else 0.0
