@@ -24,15 +24,13 @@ _POLITE: Final = re.compile(
 _ASKS: Final = frozenset((
     "what", "which", "who", "whom", "whose", "how", "when", "where", "why",
 ))  # fmt: skip
+_DEGREES: Final = frozenset(("many", "long", "often", "far", "old", "big", "soon", "late", "early"))
+"""What stands after `how`."""
 _AUXILIARIES: Final = frozenset((
     "is", "are", "am", "was", "were", "do", "does", "did", "can", "could", "may", "might", "must",
     "will", "would", "shall", "should", "has", "have", "had",
 ))  # fmt: skip
 _SUBJECTS: Final = frozenset(("i", "we", "you", "one", "people"))
-_PREPOSITIONS: Final = frozenset((
-    "for", "with", "without", "in", "on", "at", "after", "before", "until", "from", "by", "to",
-    "per", "during", "under", "over", "as", "within", "if", "only", "not",
-))  # fmt: skip
 _GOES_ON: Final = re.compile(
     r"^(?:and|but|or|what about|how about|also|otherwise|same for)\b|\b(?:too|as well|either|then"
     r"|instead|otherwise|else|again)\W*$|\b(?:what|who|where|how|anything|something|anyone) else\b"
@@ -63,7 +61,7 @@ _HAN_POLITE: Final = re.compile(
 )
 _HAN_GOES_ON: Final = re.compile(
     r"^(?:那(?![里儿边年天时])|还有(?!没有)|另外|然后|以及|但是?|可是|不过|而且|或者|除此之外|除了这)"
-    r"|^[^，,。；;]{0,8}也(?!门|许)|一样[吗么嘛]|同样|(?:有|要|是|行)[吗么嘛]\W*$(?<!可[以]吗)"
+    r"|^[^，,。；;]{0,8}也(?!门|许)|一样[吗么嘛]|同样|(?:有|要|是|行)[吗么嘛]\W*$"
 )
 _HAN_ASKS: Final = re.compile(
     r"什么|怎么|怎样|咋|多少|多久|几|哪|谁|吗|嘛|为何|为啥|如何|是否|何|多[长大高远]|是不是|能不能|有没有|可不可以"
@@ -127,7 +125,8 @@ def _depends(folded: str) -> bool:
 
 def _is_content(word: str) -> bool:
     """Whether a word has a meaning of its own."""
-    return word not in STOP_WORDS and word not in _ASKS and "'" not in word
+    grammar = word in STOP_WORDS or word in _ASKS or word in _DEGREES
+    return not grammar and "'" not in word
 
 
 def _points(folded: str) -> bool:

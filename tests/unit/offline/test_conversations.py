@@ -53,7 +53,14 @@ def test_what_the_row_says_itself_stands() -> None:
     own = {"answer": "twelve", "contexts": ["p"]}
     turn = last_turn({"question": [HUMAN, CALLS, TOOL, AI, AGAIN], **own})
 
-    assert turn == {"question": "And batteries?", **own}
+    history = [{"question": "保修多久?", "answer": "保修期为24个月。"}]
+    assert turn == {"question": "And batteries?", "history": history, **own}
+
+
+def test_a_row_may_tell_of_the_turns_before_itself() -> None:
+    own = {"history": [{"question": "And before?"}]}
+
+    assert last_turn({"question": [HUMAN, AI, AGAIN, LATER], **own})["history"] == own["history"]
 
 
 @pytest.mark.parametrize(
