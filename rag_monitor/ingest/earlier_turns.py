@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from rag_monitor.domain.conversation import EarlierTurn, last_turns
+from rag_monitor.domain.conversation import MOST_TURNS, EarlierTurn
 from rag_monitor.domain.span import Span
 from rag_monitor.ingest.conventions.reading import ask
 from rag_monitor.ingest.messages import Message, Speaker, user_messages_in
@@ -47,4 +47,7 @@ def earlier_turns(messages: Sequence[Message], question: str) -> tuple[EarlierTu
         if message.speaker is Speaker.ASSISTANT and message.text is not None and turns:
             turns[-1] = (turns[-1][0], message.text)
     before = turns[:current] if current is not None else []
-    return last_turns(EarlierTurn(question=asked, answer=answer) for asked, answer in before)
+    # They are cut once they are redacted.
+    return tuple(
+        EarlierTurn(question=asked, answer=answer) for asked, answer in before[-MOST_TURNS:]
+    )

@@ -11,7 +11,7 @@ from typing import Any, Final
 import orjson
 
 from rag_monitor.domain.clean_text import clean_text, is_clean
-from rag_monitor.domain.conversation import EarlierTurn, last_turns
+from rag_monitor.domain.conversation import MOST_TURNS, EarlierTurn
 from rag_monitor.domain.hit import Hit, HitKind
 from rag_monitor.domain.trace import (
     DEFAULT_PROJECT,
@@ -225,8 +225,10 @@ def _history(reader: FieldReader) -> tuple[EarlierTurn, ...]:
             raise at_fault(f"history[{place}]", "an object with `question` and `answer`")
         fields = FieldReader(item, f"history[{place}].")
         question, answer = fields.text("question"), fields.text("answer")
-        turns.append(EarlierTurn(question=question or "", answer=answer or ""))
-    return last_turns(turns)
+        if question is None:
+            raise fields.fail("question", "a string")
+        turns.append(EarlierTurn(question=question, answer=answer or ""))
+    return tuple(turns[-MOST_TURNS:])  # cut once they are redacted
 
 
 def _document(item: Any, rank: int, where: str, knowledge_base: str | None) -> RetrievedDocument:
