@@ -80,6 +80,8 @@ class EvaluationTask:
     """It waits for the sampled judge only; what the judge of every trace said is saved."""
     decisions: tuple[SamplingDecision, ...] = ()
     """Of a sampled one: the decisions that were saved with those scores."""
+    received_on: date | None = None
+    """The day of its first evidence; None: not known."""
     earlier: tuple[EarlierTurn, ...] = ()
     """The turns before it in its session, in order, where its question depends on them."""
 

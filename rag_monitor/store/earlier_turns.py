@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any, Final
 
-from sqlalchemy import and_, func, literal, or_, select, union_all
+from sqlalchemy import func, literal, select, union_all
 
 from rag_monitor.domain.conversation import (
     LONGEST_ANSWER,
@@ -15,9 +16,9 @@ from rag_monitor.domain.conversation import (
     EarlierTurn,
     last_turns,
 )
-from rag_monitor.domain.trace import Trace
+from rag_monitor.domain.stored import EvaluationTask
 from rag_monitor.store.engine import Database
-from rag_monitor.store.sessions import of_session
+from rag_monitor.store.sessions import begun_before, of_session
 from rag_monitor.store.tables import traces
 from rag_monitor.store.trace_reads import days_of
 
@@ -36,13 +37,14 @@ class EarlierTurns:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def before(self, wanted: Sequence[Trace]) -> list[tuple[EarlierTurn, ...]]:
+    def before(self, wanted: Sequence[EvaluationTask]) -> list[tuple[EarlierTurn, ...]]:
         """Of each trace the last turns of its session that began before it, in order.
 
-        One statement for a hundred traces, with one look into an index for each.
+        Those that came in on the same day or the day before: not every day is looked into. One
+        statement for a hundred traces, with one look into an index for each.
         """
         turns: dict[int, list[Any]] = defaultdict(list)
-        places = [place for place, trace in enumerate(wanted) if trace.session_id is not None]
+        places = [n for n, task in enumerate(wanted) if task.trace.session_id is not None]
         with self._database.read() as connection:
             for start in range(0, len(places), _AT_ONCE):
                 part = places[start : start + _AT_ONCE]
@@ -72,12 +74,9 @@ class EarlierTurns:
             return list(_in_order(connection.execute(statement).all()))
 
 
-def _turns_before(trace: Trace, place: int) -> Any:
-    columns = traces.c
-    earlier = or_(
-        columns.started_at < trace.started_at,
-        and_(columns.started_at == trace.started_at, columns.trace_id < trace.trace_id),
-    )
+def _turns_before(task: EvaluationTask, place: int) -> Any:
+    columns, trace, day = traces.c, task.trace, task.received_on
+    recent = [] if day is None else [columns.day.in_([day - timedelta(days=1), day])]
     newest = (
         select(
             literal(place).label("place"),
@@ -86,8 +85,8 @@ def _turns_before(trace: Trace, place: int) -> Any:
         )
         .where(
             *of_session(trace.project, trace.session_id or ""),
-            columns.started_at <= trace.started_at,
-            earlier,
+            begun_before(columns, trace.started_at, trace.trace_id),
+            *recent,
             columns.question.is_not(None),
         )
         .order_by(columns.started_at.desc(), columns.trace_id.desc())

@@ -98,7 +98,7 @@ class Sessions:
         """The traces of a session that stand right before and after one of it."""
         ours = of_session(project, session_id)
         columns = traces.c
-        earlier = _before(columns, started_at, trace_id)
+        earlier = begun_before(columns, started_at, trace_id)
         later = or_(
             columns.started_at > started_at,
             and_(columns.started_at == started_at, columns.trace_id > trace_id),
@@ -122,7 +122,8 @@ def of_session(project: str, session_id: str) -> list[Any]:
     return [columns.project == project, columns.session_id == clean_text(session_id), in_session]
 
 
-def _before(table: Any, started_at: datetime, trace_id: str) -> Any:
+def begun_before(table: Any, started_at: datetime, trace_id: str) -> Any:
+    """What those traces fulfil that stand before one, of the same moment by their ids."""
     return and_(
         table.started_at <= started_at,
         or_(table.started_at < started_at, table.trace_id < trace_id),
@@ -149,7 +150,7 @@ def _newest_turns(query: SessionQuery, limit: int) -> Any:
     )
     conditions = [traces.c.session_id.is_not(None), *_fits(query, traces.c), ~has_later]
     if query.cursor is not None:
-        conditions.append(_before(traces.c, *decode_cursor(query.cursor)))
+        conditions.append(begun_before(traces.c, *decode_cursor(query.cursor)))
     return (
         select(traces.c.session_id, traces.c.started_at, traces.c.trace_id)
         .where(*conditions)
@@ -187,7 +188,7 @@ def _load(
         return None
     statement = select(*(traces.c[name] for name in _COLUMNS)).where(*ours)
     if cursor is not None:
-        statement = statement.where(_before(traces.c, *decode_cursor(cursor)))
+        statement = statement.where(begun_before(traces.c, *decode_cursor(cursor)))
     order = (traces.c.started_at.desc(), traces.c.trace_id.desc())
     rows = connection.execute(statement.order_by(*order).limit(limit + 1)).all()
     shown = rows[:limit][::-1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -11,7 +12,7 @@ from rag_monitor.domain.conversation import LONGEST_ANSWER, MOST_TURNS, EarlierT
 from rag_monitor.domain.decision import SamplingDecision, SamplingReason
 from rag_monitor.domain.trace import Trace
 from rag_monitor.store.store import Store
-from rag_monitor.testing import EPOCH, make_trace
+from rag_monitor.testing import EPOCH, make_task, make_trace
 from tests.contract.evidence import ingest
 
 
@@ -26,6 +27,10 @@ def _turn(session: str | None, minute: float, **fields: Any) -> Trace:
     )
 
 
+def _before(store: Store, traces: Sequence[Trace]) -> list[tuple[EarlierTurn, ...]]:
+    return store.earlier_turns.before([make_task(trace) for trace in traces])
+
+
 def _questions(turns: tuple[EarlierTurn, ...] | list[EarlierTurn]) -> list[str]:
     return [turn.question for turn in turns]
 
@@ -34,7 +39,7 @@ def test_the_newest_turns_before_a_trace_are_read_in_order(store: Store) -> None
     turns = [_turn("a", minute) for minute in range(6)]
     ingest(store, *turns, _turn("b", 2), _turn(None, 3))
 
-    [before] = store.earlier_turns.before([turns[4]])
+    [before] = _before(store, [turns[4]])
 
     assert _questions(before) == ["Question at 1?", "Question at 2?", "Question at 3?"]
     assert len(before) == MOST_TURNS
@@ -49,7 +54,7 @@ def test_of_the_same_moment_the_order_of_pages_counts(store: Store) -> None:
     )
     ingest(store, first, second)
 
-    none, one = store.earlier_turns.before([first, second])
+    none, one = _before(store, [first, second])
 
     assert none == ()
     assert [turn.trace_id for turn in one] == [first.trace_id]
@@ -60,7 +65,7 @@ def test_each_trace_gets_its_own_turns(store: Store) -> None:
     ingest(store, *traces)
     alone = _turn(None, 9)
 
-    found = store.earlier_turns.before([traces[2], alone, traces[4], traces[6]])
+    found = _before(store, [traces[2], alone, traces[4], traces[6]])
 
     assert [_questions(turns) for turns in found] == [
         ["Question at 0?", "Question at 1?"],
@@ -70,17 +75,37 @@ def test_each_trace_gets_its_own_turns(store: Store) -> None:
     ]
 
 
+def test_only_the_day_of_a_trace_and_the_one_before_are_looked_into(store: Store) -> None:
+    ingest(store, _turn("a", 0), at=EPOCH)
+    later = _turn("a", 60 * 40)
+    ingest(store, later, at=EPOCH + timedelta(days=2))
+
+    def turns(days: int) -> list[str]:
+        on = EPOCH.date() + timedelta(days=days)
+        [found] = store.earlier_turns.before([make_task(later, received_on=on)])
+        return _questions(found)
+
+    assert turns(0) == turns(1) == ["Question at 0?"]
+    assert turns(2) == []
+    claimed = [store.tasks.claim("w", 10, 60.0, EPOCH + timedelta(days=3)) for _ in range(2)]
+    tasks = [task for part in claimed for task in part]
+    assert {task.received_on for task in tasks} == {
+        EPOCH.date(),
+        EPOCH.date() + timedelta(days=2),
+    }
+
+
 def test_another_project_keeps_its_turns_to_itself(store: Store) -> None:
     ingest(store, _turn("a", 0, project="theirs"))
 
-    assert store.earlier_turns.before([_turn("a", 1)]) == [()]
+    assert _before(store, [_turn("a", 1)]) == [()]
     assert store.earlier_turns.named("default", [_turn("a", 0, project="theirs").trace_id]) == []
 
 
 def test_long_turns_are_cut_and_withheld_questions_left_out(store: Store) -> None:
     ingest(store, _turn("a", 0, answer="x" * 9_000), _turn("a", 1, question=None, answer="secret"))
 
-    [before] = store.earlier_turns.before([_turn("a", 2)])
+    [before] = _before(store, [_turn("a", 2)])
 
     assert _questions(before) == ["Question at 0?"]
     assert len(before[0].answer) == LONGEST_ANSWER
@@ -98,7 +123,7 @@ def test_a_batch_is_one_statement(store: Store) -> None:
 
     event.listen(engine, "before_cursor_execute", note)
     try:
-        found = store.earlier_turns.before(traces[1::2])
+        found = _before(store, traces[1::2])
     finally:
         event.remove(engine, "before_cursor_execute", note)
 
@@ -110,7 +135,7 @@ def test_more_traces_than_a_statement_takes_are_read_in_parts(store: Store) -> N
     traces = [_turn(f"s{n % 7}", n) for n in range(230)]
     ingest(store, *traces)
 
-    found = store.earlier_turns.before(traces)
+    found = _before(store, traces)
 
     assert sum(map(len, found)) == sum(min(MOST_TURNS, n // 7) for n in range(230))
 
