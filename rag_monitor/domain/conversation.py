@@ -32,12 +32,12 @@ def last_turns(turns: Iterable[EarlierTurn]) -> tuple[EarlierTurn, ...]:
     >>> [(turn.question, len(turn.answer)) for turn in last_turns(turns)]
     [('6?', 1000), ('7?', 1000), ('8?', 1000)]
     """
-    asked = [turn for turn in turns if turn.question.strip()]
+    with_question = [turn for turn in turns if turn.question.strip()]
     return tuple(
         EarlierTurn(
             question=turn.question[:LONGEST_QUESTION],
             answer=turn.answer[:LONGEST_ANSWER],
             trace_id=turn.trace_id,
         )
-        for turn in asked[-MOST_TURNS:]
+        for turn in with_question[-MOST_TURNS:]
     )

@@ -129,8 +129,8 @@ class JudgeRequest:
 
 def texts_of(request: JudgeRequest) -> list[str]:
     """All that a model is shown of a request: untrusted, and paid for."""
-    told = [text for turn in request.history for text in (turn.question, turn.answer)]
-    return [*told, request.question, request.answer, *(request.contexts or ())]
+    turns = [text for turn in request.history for text in (turn.question, turn.answer)]
+    return [*turns, request.question, request.answer, *(request.contexts or ())]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,6 +48,4 @@ def earlier_turns(messages: Sequence[Message], question: str) -> tuple[EarlierTu
             turns[-1] = (turns[-1][0], message.text)
     before = turns[:current] if current is not None else []
     # They are cut once they are redacted.
-    return tuple(
-        EarlierTurn(question=asked, answer=answer) for asked, answer in before[-MOST_TURNS:]
-    )
+    return tuple(EarlierTurn(question=text, answer=answer) for text, answer in before[-MOST_TURNS:])

@@ -71,9 +71,9 @@ class Evaluation:
         places = [place for place, task in enumerate(tasks) if needs_session(task.trace)]
         if not places:
             return tasks
-        told = self._earlier.before([tasks[place] for place in places])
+        earlier = self._earlier.before([tasks[place] for place in places])
         completed = list(tasks)
-        for place, turns in zip(places, told, strict=True):
+        for place, turns in zip(places, earlier, strict=True):
             completed[place] = replace(tasks[place], earlier=turns)
         return completed
 

@@ -44,11 +44,13 @@ def answer_features_in_context(
     weights = context.weights(term_weights(question.terms), term_weights)
     total = fsum(weights.values()) or 1.0
     focus = fsum([weights[term] for term in weights.keys() & terms]) / total
-    told = any(stated) if expected.measured else _replies(question, statements, expected, context)
+    answered = (
+        any(stated) if expected.measured else _replies(question, statements, expected, context)
+    )
     new = fsum(term_weights(own_terms(terms, question.terms | context.given)).values())
-    said = subject | words(context.known)
-    related = any(stated) or any(not said.isdisjoint(words(one.segment)) for one in statements)
-    brought = _NEW if told else min(_NEW if related else _UNRELATED, new)
+    spoken_of = subject | words(context.conversation)
+    related = any(stated) or any(not spoken_of.isdisjoint(words(one.segment)) for one in statements)
+    brought = _NEW if answered else min(_NEW if related else _UNRELATED, new)
     again = fsum(term_weights(terms & (context.given - weights.keys())).values())
     # What is said again beside something new is no fault: it says what the new thing is of.
     own = brought / (brought + again * (1 - brought / _NEW)) if brought else 0.0
@@ -74,11 +76,11 @@ def _replies(
     """Whether the answer says yes or no to just this question."""
     if not expected.whether:
         return False
-    asked = (question.terms - context.given) or question.terms
+    own_words = (question.terms - context.given) or question.terms
     for one in statements:
         folded = one.segment.folded
         if is_bare_reply(folded):
             return True
-        if strip_opening(folded) != folded and not asked.isdisjoint(one.segment.terms):
+        if strip_opening(folded) != folded and not own_words.isdisjoint(one.segment.terms):
             return True
     return False

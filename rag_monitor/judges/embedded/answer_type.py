@@ -45,9 +45,9 @@ class Measured(NamedTuple):
         quantities: Iterable[Quantity],
         dates: Iterable[Date],
         folded: str,
-        known: str = "",
+        given: str = "",
     ) -> bool:
-        """Whether numbers, dates or words of a text are of this kind; words that are not known."""
+        """Whether numbers, dates or words of a text are of this kind; words that are not given."""
         return (
             (self.dated and any(True for _ in dates))
             or any(
@@ -56,7 +56,7 @@ class Measured(NamedTuple):
             )
             or (
                 self.worded is not None
-                and any(match[0] not in known for match in self.worded.finditer(folded))
+                and any(match[0] not in given for match in self.worded.finditer(folded))
             )
         )
 
@@ -235,19 +235,19 @@ class AnswerType:
 
     Args:
         question: Says so.
-        known: What was said before the answer, of which nothing answers the question; None: only
+        earlier: What was said before the answer, of which nothing answers the question; None: only
             the question.
     """
 
-    def __init__(self, question: Segment, known: Segment | None = None) -> None:
+    def __init__(self, question: Segment, earlier: Segment | None = None) -> None:
         folded = question.folded
-        self._continues = known is not None
-        known = known or question
-        self._known = known.folded
-        self._given = frozenset((q.value, q.unit) for q in known.quantities)
-        self._dates = frozenset(date[:3] for date in known.dates)
-        self._words_given = known.token_set
-        self._names = frozenset(name for name, _ in capitalised_words(known.text))
+        self._continues = earlier is not None
+        given = earlier or question
+        self._given_text = given.folded
+        self._given_quantities = frozenset((q.value, q.unit) for q in given.quantities)
+        self._given_dates = frozenset(date[:3] for date in given.dates)
+        self._words_given = given.token_set
+        self._names = frozenset(name for name, _ in capitalised_words(given.text))
         self._person = _PERSON.search(folded) is not None
         self._measured: Measured | None = None
         self._worded: re.Pattern[str] | None = None
@@ -279,7 +279,9 @@ class AnswerType:
 
     def chosen_by(self, answer: Segment) -> bool:
         """Whether an answer needs no words of its own: yes or no, or one of two things."""
-        replies = is_bare_reply(answer.folded) or says_no_to(answer.folded, self._known) is not None
+        replies = (
+            is_bare_reply(answer.folded) or says_no_to(answer.folded, self._given_text) is not None
+        )
         if self._whether and replies:
             return True
         return self._choice and answer.content_set <= self._words_given
@@ -306,10 +308,10 @@ class AnswerType:
         folded: str,
     ) -> bool:
         return kind.holds_in(
-            [q for q in quantities if (q.value, q.unit) not in self._given],
-            [date for date in dates if date[:3] not in self._dates],
+            [q for q in quantities if (q.value, q.unit) not in self._given_quantities],
+            [date for date in dates if date[:3] not in self._given_dates],
             folded,
-            self._known if self._continues else "",
+            self._given_text if self._continues else "",
         )
 
     def _words(self, segment: Segment) -> bool:
@@ -320,16 +322,16 @@ class AnswerType:
                 for name, opening in capitalised_words(segment.text)
             )
             return named or any(
-                match[0] not in self._known for match in _PERSON_TOLD.finditer(segment.folded)
+                match[0] not in self._given_text for match in _PERSON_TOLD.finditer(segment.folded)
             )
         if self._whether and says_no(segment.folded) is not None:
             return True
         return self._worded is not None and any(
-            match[0] not in self._known for match in self._worded.finditer(segment.folded)
+            match[0] not in self._given_text for match in self._worded.finditer(segment.folded)
         )
 
 
 @lru_cache(maxsize=1024)
-def answer_type(question: str, known: str | None = None) -> AnswerType:
+def answer_type(question: str, earlier: str | None = None) -> AnswerType:
     """What a question asks for; questions recur, and each is asked of passages and answer."""
-    return AnswerType(Segment(question), None if known is None else Segment(known))
+    return AnswerType(Segment(question), None if earlier is None else Segment(earlier))

@@ -34,7 +34,7 @@ class Context:
     continued: Segment
     """The question that it continues: as the application wrote it for its retriever, else the last
     one, with those that this one itself depends on."""
-    known: Segment
+    conversation: Segment
     """All that was said before."""
     meant: frozenset[str] = frozenset()
     """Terms of what the question means by its place in the answer before it: the second one."""
@@ -44,17 +44,17 @@ class Context:
         """What is known of the turns before a request's question; None: it stands alone."""
         if not request.history:
             return None
-        known = "\n".join(f"{turn.question}\n{turn.answer}" for turn in request.history)
+        conversation = "\n".join(f"{turn.question}\n{turn.answer}" for turn in request.history)
         return cls(
             Segment(request.query or _continued(request.history)),
-            Segment(known),
+            Segment(conversation),
             _meant(request.question, request.history[-1].answer),
         )
 
     @cached_property_unlocked
     def given(self) -> frozenset[str]:
         """Terms that the earlier turns gave."""
-        return self.known.terms | self.continued.terms
+        return self.conversation.terms | self.continued.terms
 
     def weights(self, own: Mapping[str, float], weigh: Weigh) -> dict[str, float]:
         """How much each term tells, of the question itself and of what it depends on.
@@ -73,14 +73,14 @@ class Context:
         """What is asked for: what the question says, else what the one it continues asked for."""
         own = answer_type(question.text)
         asking = question if own.measured or own.worded else self.continued
-        return answer_type(asking.text, f"{question.text}\n{self.known.text}")
+        return answer_type(asking.text, f"{question.text}\n{self.conversation.text}")
 
 
 def _meant(question: str, answer: str) -> frozenset[str]:
-    found = picked(question, answer)
-    if found is None:
+    pick = picked(question, answer)
+    if pick is None:
         return frozenset()
-    chosen, others = found
+    chosen, others = pick
     return Segment(chosen).terms.difference(*[Segment(other).terms for other in others])
 
 
