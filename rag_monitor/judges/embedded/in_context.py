@@ -15,7 +15,6 @@ from typing import Final
 from rag_monitor.domain.conversation import EarlierTurn
 from rag_monitor.domain.judgement import JudgeRequest
 from rag_monitor.judges.embedded.answer_type import AnswerType, answer_type
-from rag_monitor.judges.embedded.cached_property import cached_property_unlocked
 from rag_monitor.judges.embedded.segments import Segment
 from rag_monitor.language.follow_ups import depends_on_history
 from rag_monitor.language.picks import picked
@@ -51,10 +50,10 @@ class Context:
             _meant(request.question, request.history[-1].answer),
         )
 
-    @cached_property_unlocked
+    @property
     def given(self) -> frozenset[str]:
-        """Terms that the earlier turns gave."""
-        return self.conversation.terms | self.continued.terms
+        """Terms that the earlier turns gave. Nobody has told the user what a retriever was sent."""
+        return self.conversation.terms
 
     def weights(self, own: Mapping[str, float], weigh: Weigh) -> dict[str, float]:
         """How much each term tells, of the question itself and of what it depends on.

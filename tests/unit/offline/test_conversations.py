@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from rag_monitor.cli.replay import read_rows as rows_to_import
+from rag_monitor.domain.judgement import Aspect
+from rag_monitor.evaluation.request import build_request
 from rag_monitor.offline.conversations import last_turn
 from rag_monitor.offline.labelled import read_labelled
 
@@ -107,3 +109,15 @@ def test_conversations_are_imported_by_their_last_turn(tmp_path: Path) -> None:
 
     assert number == 1
     assert (row["question"], row["answer"]) == (AGAIN["content"], LATER["content"])
+
+
+def test_rows_are_judged_with_the_turns_before_them(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps({"user_input": [HUMAN, AI, AGAIN, LATER]}), encoding="utf-8")
+
+    (labelled,) = read_labelled(path)
+    trace = labelled.row.trace
+
+    assert trace is not None
+    [turn] = build_request(trace, {Aspect.GRADE}).history
+    assert (turn.question, turn.answer) == (HUMAN["content"], AI["content"])

@@ -146,6 +146,14 @@ def test_the_query_is_what_the_question_continues() -> None:
     assert by_query > follow_up("And for students?", answer, ADULTS, query="price of a day ticket")
 
 
+def test_a_query_that_guesses_the_answer_takes_nothing_from_it() -> None:
+    """Some applications search with an answer that a model made up."""
+    answer = "Students pay 9 euros."
+    guess = "A day ticket costs 9 euros for students, who pay at the desk."
+
+    assert follow_up("And for students?", answer, ADULTS, query=guess) > 0.8
+
+
 def test_support_does_not_depend_on_the_conversation() -> None:
     request = JudgeRequest(
         question="And for students?", answer="9 euros.", contexts=(PRICES,), aspects=ASPECTS
