@@ -43,6 +43,8 @@ class SamplingDecision:
     stratum: str = ""
     salt: str = ""
     """Names the design; a new salt starts a new one."""
+    history: tuple[str, ...] = ()
+    """Trace ids of the turns before the question that the judge was given, in order."""
     usage: JudgeUsage | None = None
     """What the judgement that followed used; None: nothing but this machine's processor, or it is
     not known."""

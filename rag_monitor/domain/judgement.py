@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from rag_monitor.domain.conversation import EarlierTurn
+
 
 class Aspect(StrEnum):
     """One kind of question put to a judge about a trace."""
@@ -105,6 +107,8 @@ class JudgeRequest:
     aspects: frozenset[Aspect]
     query: str | None = None
     """What the passages were retrieved for, when it is not the question."""
+    history: tuple[EarlierTurn, ...] = ()
+    """The turns before the question, in order, where it depends on them; empty: it stands alone."""
     statements: tuple[Statement, ...] | None = None
     """None: the judge splits the answer itself."""
     key_points: tuple[KeyPoint, ...] | None = None
@@ -121,6 +125,12 @@ class JudgeRequest:
     def passage_query(self) -> str:
         """The text that passage aspects are judged against."""
         return self.query or self.question
+
+
+def texts_of(request: JudgeRequest) -> list[str]:
+    """All that a model is shown of a request: untrusted, and paid for."""
+    turns = [text for turn in request.history for text in (turn.question, turn.answer)]
+    return [*turns, request.question, request.answer, *(request.contexts or ())]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from datetime import date, datetime
 from enum import StrEnum
 from typing import Annotated, Final
 
+from rag_monitor.domain.conversation import EarlierTurn
 from rag_monitor.domain.decision import SamplingDecision
 from rag_monitor.domain.fault import Diagnosis
 from rag_monitor.domain.feedback import Feedback
@@ -79,6 +80,10 @@ class EvaluationTask:
     """It waits for the sampled judge only; what the judge of every trace said is saved."""
     decisions: tuple[SamplingDecision, ...] = ()
     """Of a sampled one: the decisions that were saved with those scores."""
+    received_on: date | None = None
+    """The day of its first evidence; None: not known."""
+    earlier: tuple[EarlierTurn, ...] = ()
+    """The turns before it in its session, in order, where its question depends on them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

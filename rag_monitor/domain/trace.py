@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 
+from rag_monitor.domain.conversation import EarlierTurn
 from rag_monitor.domain.hit import Hit, HitKind
 
 DEFAULT_PROJECT = "default"
@@ -129,6 +130,9 @@ class Trace:
     """What reached the model, in order. Empty: recalled nothing. None: unknown."""
     context_block: str | None = None
     """The undivided context text, where the sender gave only that."""
+    history: tuple[EarlierTurn, ...] = ()
+    """The turns before the question that the sender told of, in order: the last few, cut. Those of
+    its session stand in traces of their own."""
     timings: Timings = field(default_factory=Timings)
     hits: tuple[Hit, ...] = ()
     expected: Expected | None = None

@@ -27,7 +27,7 @@ from rag_monitor.errors import (
 )
 from rag_monitor.evaluation.failure_log import FailureLog
 from rag_monitor.evaluation.plan import EvaluationPlan
-from rag_monitor.evaluation.request import build_request
+from rag_monitor.evaluation.request import build_request, history_of
 from rag_monitor.judges.judge import Judge
 from rag_monitor.metrics.rag import NO_CITATIONS, failed_scores, score_trace, sentence_of
 from rag_monitor.sampling.sampler import Sampler
@@ -146,7 +146,7 @@ class Pipeline:
             self._score(judge, task, result) for task, result in zip(tasks, results, strict=True)
         ]
         return [
-            replace(outcome, decisions=(_with_usage(self._forced(judge, task), result),))
+            replace(outcome, decisions=(_recorded(self._forced(judge, task), task, result),))
             if outcome.scores
             else outcome
             for task, outcome, result in zip(tasks, outcomes, results, strict=True)
@@ -180,7 +180,7 @@ class Pipeline:
     ) -> Outcome:
         outcome = self._score(judge, task, result)
         if outcome.scores:
-            outcome = replace(outcome, decisions=(_with_usage(decision, result),))
+            outcome = replace(outcome, decisions=(_recorded(decision, task, result),))
         if task.judge is not None:
             return outcome
         return self._with_people(task, outcome, judge.identity.name)
@@ -253,7 +253,7 @@ class Pipeline:
             probability=1.0,
             reason=SamplingReason.ALWAYS,
         )
-        return replace(outcome, decisions=(_with_usage(decision, result),))
+        return replace(outcome, decisions=(_recorded(decision, task, result),))
 
     def _sample(
         self, judge: Judge, tasks: Sequence[EvaluationTask], outcomes: list[Outcome]
@@ -278,7 +278,7 @@ class Pipeline:
         if not tasks:
             return []
         requests: list[JudgeRequest] = [
-            build_request(task.trace, self.plan.aspects) for task in tasks
+            build_request(task.trace, self.plan.aspects, task.earlier) for task in tasks
         ]
         began = time.perf_counter()
         noted = self._own.begin() if self._own is not None else 0
@@ -351,11 +351,18 @@ def _by_id(tasks: Sequence[EvaluationTask], outcomes: Sequence[Outcome]) -> dict
     return {task.id: outcome for task, outcome in zip(tasks, outcomes, strict=True)}
 
 
-def _with_usage(decision: SamplingDecision, result: Judgement | Exception) -> SamplingDecision:
-    """The draw with what came of it in tokens and money."""
-    if isinstance(result, Judgement) and result.usage.spent:
-        return replace(decision, usage=result.usage)
-    return decision
+def _recorded(
+    decision: SamplingDecision, task: EvaluationTask, result: Judgement | Exception
+) -> SamplingDecision:
+    """The draw with what the judge was given of the session, and what it cost."""
+    if not isinstance(result, Judgement):
+        return decision
+    given = [turn.trace_id for turn in history_of(task.trace, task.earlier)]
+    return replace(
+        decision,
+        history=tuple(trace_id for trace_id in given if trace_id is not None),
+        usage=result.usage if result.usage.spent else decision.usage,
+    )
 
 
 def _reached(result: Judgement | Exception) -> bool | None:

@@ -2,21 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Final
 
+from rag_monitor.domain.conversation import EarlierTurn, last_turns
 from rag_monitor.domain.judgement import Aspect, JudgeRequest, KeyPoint, KeyPointSource
 from rag_monitor.domain.trace import Trace
+from rag_monitor.language.follow_ups import depends_on_history
 from rag_monitor.metrics.rag import citations_of, passages_of
 
 _OF_CITATIONS: Final = frozenset({Aspect.CITED_SUPPORT, Aspect.CITATION})
 
 
-def build_request(trace: Trace, aspects: Collection[Aspect]) -> JudgeRequest:
+def needs_session(trace: Trace) -> bool:
+    """Whether it takes the turns before a trace in its session to understand its question."""
+    return trace.session_id is not None and not trace.history and _depends(trace)
+
+
+def history_of(trace: Trace, earlier: Sequence[EarlierTurn] = ()) -> tuple[EarlierTurn, ...]:
+    """The turns that a judge is given with a trace; none where its question stands alone.
+
+    Args:
+        trace: What is judged; the turns that it tells of itself come first.
+        earlier: Those before it in its session, in order.
+    """
+    return last_turns(trace.history or earlier) if _depends(trace) else ()
+
+
+def _depends(trace: Trace) -> bool:
+    return trace.question is not None and depends_on_history(trace.question)
+
+
+def build_request(
+    trace: Trace, aspects: Collection[Aspect], earlier: Sequence[EarlierTurn] = ()
+) -> JudgeRequest:
     """Everything a judge may know about `trace`, asking for `aspects`.
 
     Labels other than key points, references and the trace's ids stay out: several of them would
     give the verdict away.
+
+    Args:
+        trace: What is judged.
+        aspects: What is asked.
+        earlier: The turns before it in its session, in order.
     """
     expected = trace.expected
     return JudgeRequest(
@@ -24,6 +52,7 @@ def build_request(trace: Trace, aspects: Collection[Aspect]) -> JudgeRequest:
         project=trace.project,
         question=trace.question or "",
         query=trace.query if trace.query != trace.question else None,
+        history=history_of(trace, earlier),
         answer=trace.answer or "",
         contexts=passages_of(trace),
         aspects=frozenset(aspects),

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 
 from rag_monitor import telemetry
 from rag_monitor.domain.clean_text import clean_text, is_clean
+from rag_monitor.domain.conversation import EarlierTurn, last_turns
 from rag_monitor.domain.trace import Expected, Retrieval, RetrievedDocument, Trace
 from rag_monitor.ingest.options import DeriveLimits, DeriveOptions
 
@@ -121,6 +122,15 @@ class _Normaliser:
             error=self.text(retrieval.error),
         )
 
+    def history(self, turns: tuple[EarlierTurn, ...]) -> tuple[EarlierTurn, ...]:
+        """Earlier turns: their texts are redacted as those of the trace are."""
+        if not turns:
+            return turns
+        return last_turns(
+            EarlierTurn(question=self.text(t.question) or "", answer=self.text(t.answer) or "")
+            for t in turns
+        )
+
     def expected(self, expected: Expected | None) -> Expected | None:
         """Labels: the texts among them are redacted like answers."""
         if expected is None:
@@ -192,6 +202,7 @@ def normalise(
         retrievals=tuple(to.retrieval(item) for item in trace.retrievals),
         contexts=None if trace.contexts is None else to.documents(trace.contexts),
         context_block=to.text(trace.context_block),
+        history=to.history(trace.history),
         expected=to.expected(trace.expected),
         attributes=attributes,
     )

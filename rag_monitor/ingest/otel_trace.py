@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from rag_monitor import semconv
+from rag_monitor.domain.conversation import EarlierTurn
 from rag_monitor.domain.hit import Hit, HitKind
 from rag_monitor.domain.span import Span
 from rag_monitor.domain.trace import (
@@ -35,6 +36,7 @@ from rag_monitor.ingest.conventions.reading import (
     merge_identities,
     speakers,
 )
+from rag_monitor.ingest.earlier_turns import earlier_turns_of
 from rag_monitor.ingest.request import SourcedText, request_of
 from rag_monitor.ingest.span_facts import (
     Search,
@@ -138,6 +140,7 @@ def read_trace(project: str, assembly: Assembly, received_at: datetime) -> Trace
         ),
         contexts=contexts,
         context_block=_context_block(facts, contexts),
+        history=_history(facts),
         timings=Timings(
             first_byte_ms=facts.times.first_byte_ms,
             generation_ms=facts.times.generation_ms,
@@ -238,6 +241,14 @@ def _context_block(facts: _Facts, contexts: tuple[RetrievedDocument, ...] | None
         if call.context is not None:
             return call.context
     return next((call.system for call in calls if call.system is not None), None)
+
+
+def _history(facts: _Facts) -> tuple[EarlierTurn, ...]:
+    """The turns before the question, where no session tells of them: they are not kept twice."""
+    if facts.identity.session_id is not None:
+        return ()
+    spans = [facts.assembly.root, *([facts.last[0]] if facts.last else [])]
+    return earlier_turns_of(spans, facts.question.text)
 
 
 def _hits(facts: _Facts) -> tuple[Hit, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from rag_monitor.domain.conversation import EarlierTurn
 from rag_monitor.domain.hit import Hit, HitKind
 from rag_monitor.domain.trace import Expected, Retrieval, RetrievedDocument, Trace
 
@@ -32,6 +33,7 @@ def encode_trace(trace: Trace) -> dict[str, Any]:
         "retrievals": [_encode_retrieval(item) for item in trace.retrievals],
         "contexts": None if trace.contexts is None else _encode_documents(trace.contexts),
         "context_block": trace.context_block,
+        "history": [_encode_turn(turn) for turn in trace.history] or None,
         "timings": _present({name: getattr(trace.timings, name) for name in TIMINGS}) or None,
         "hits": [_encode_hit(hit) for hit in trace.hits],
         "expected": None if trace.expected is None else _routes(trace.expected),
@@ -102,6 +104,10 @@ def _encode_document(document: RetrievedDocument, place: int) -> dict[str, Any]:
     )
 
 
+def _encode_turn(turn: EarlierTurn) -> dict[str, Any]:
+    return _present({"question": turn.question, "answer": turn.answer or None})
+
+
 def _encode_hit(hit: Hit) -> dict[str, Any]:
     return _present(
         {
@@ -130,7 +136,7 @@ FIELDS: Final = frozenset(
         "label_faithful", "context_labels", "label", "predicted", "retrievals", "status", "error",
         "environment", "streamed", "usage", "truncated", "meta", "metadata", "attributes",
         "convention", "revision", "project", "received_at", "scores", "feedback", "decisions",
-        "reported_scores", "faults",
+        "reported_scores", "faults", "history",
     }
 )  # fmt: skip
 """Everything Trace JSON knows; `meta` and what else the API adds are accepted and left alone."""
@@ -144,6 +150,7 @@ _OBJECTS: Final[Mapping[str, frozenset[str]]] = {
 }
 _LISTS: Final[Mapping[str, frozenset[str]]] = {
     "contexts": _DOCUMENT,
+    "history": frozenset({"question", "answer"}),
     "hits": frozenset({"kind", "name", "ok", "items", "latency_ms"}),
     "retrievals": frozenset(
         {"query", "documents", "knowledge_base", "latency_ms", "reranked", "error"}

@@ -11,6 +11,7 @@ from typing import Any, Final
 import orjson
 
 from rag_monitor.domain.clean_text import clean_text, is_clean
+from rag_monitor.domain.conversation import MOST_TURNS, EarlierTurn
 from rag_monitor.domain.hit import Hit, HitKind
 from rag_monitor.domain.trace import (
     DEFAULT_PROJECT,
@@ -129,6 +130,7 @@ def decode_trace(
         retrievals=retrievals,
         contexts=_contexts(reader, documents),
         context_block=reader.text("context_block"),
+        history=_history(reader),
         timings=_timings(reader),
         hits=_hits(reader, retrievals),
         expected=_expected(reader),
@@ -214,6 +216,19 @@ def _contexts(reader: FieldReader, documents: _Documents) -> tuple[RetrievedDocu
     if items is None:
         return None
     return documents.all(items, "contexts", reader.text("knowledge_base"))
+
+
+def _history(reader: FieldReader) -> tuple[EarlierTurn, ...]:
+    turns = []
+    for place, item in enumerate(reader.items("history") or ()):
+        if not is_object(item):
+            raise at_fault(f"history[{place}]", "an object with `question` and `answer`")
+        fields = FieldReader(item, f"history[{place}].")
+        question, answer = fields.text("question"), fields.text("answer")
+        if question is None:
+            raise fields.fail("question", "a string")
+        turns.append(EarlierTurn(question=question, answer=answer or ""))
+    return tuple(turns[-MOST_TURNS:])  # cut once they are redacted
 
 
 def _document(item: Any, rank: int, where: str, knowledge_base: str | None) -> RetrievedDocument:

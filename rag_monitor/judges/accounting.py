@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
-from rag_monitor.domain.judgement import Judgement, JudgeRequest, JudgeUsage
+from rag_monitor.domain.judgement import Judgement, JudgeRequest, JudgeUsage, texts_of
 from rag_monitor.domain.ports import BudgetLedger, Reservation
 from rag_monitor.errors import BudgetExhausted
 
@@ -29,7 +29,7 @@ def estimate_usage(
     request: JudgeRequest, price: Callable[[int, int], float], calls: int = 1
 ) -> JudgeUsage:
     """What a judgement of `request` may cost, on the safe side."""
-    texts = [request.question, request.answer, *(request.contexts or ())]
+    texts = texts_of(request)
     tokens = (estimate_tokens(texts) + _OVERHEAD_TOKENS) * calls
     output = _OUTPUT_TOKENS * calls
     return JudgeUsage(

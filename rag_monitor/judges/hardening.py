@@ -101,17 +101,19 @@ class PromptEvidence:
 
 
 def gather_evidence(request: JudgeRequest, max_chars: int) -> PromptEvidence:
-    """Question, query, numbered passages and answer of `request`.
+    """Earlier turns, question, query, numbered passages and answer of `request`.
 
-    Passages share `max_chars` less what question and answer take; long ones are cut first. The
-    question and the answer are cut at half of it.
+    Passages share `max_chars` less what the others take; long ones are cut first. The question and
+    the earlier turns are cut at a quarter of it each, the answer at half.
     """
     question = clean(request.question)[: max_chars // 4]
     answer = clean(request.answer)[: max_chars // 2]
     passages = [clean(text) for text in request.contexts or ()]
-    room = max_chars - len(question) - len(answer)
+    turns = _turns(request, max_chars // 4)
+    room = max_chars - len(question) - len(answer) - sum(map(_length, turns))
     shown = cut_to_fit(passages, room)
-    data: dict[str, Any] = {"question": question}
+    data: dict[str, Any] = {"earlier_turns": turns} if turns else {}
+    data["question"] = question
     if request.query:
         data["query"] = clean(request.query)[: max_chars // 4]
     if passages:
@@ -120,6 +122,22 @@ def gather_evidence(request: JudgeRequest, max_chars: int) -> PromptEvidence:
     total = sum(map(len, passages)) + len(clean(request.answer))
     seen = sum(map(len, shown)) + len(answer)
     return PromptEvidence(data=data, coverage=seen / total if total else 1.0)
+
+
+def _turns(request: JudgeRequest, room: int) -> list[dict[str, str]]:
+    """The turns that the question depends on, in order; of what has no room, the oldest go."""
+    turns: list[dict[str, str]] = []
+    for turn in reversed(request.history):
+        shown = {"question": clean(turn.question), "answer": clean(turn.answer)}
+        room -= _length(shown)
+        if room < 0:
+            break
+        turns.insert(0, shown)
+    return turns
+
+
+def _length(turn: Mapping[str, str]) -> int:
+    return sum(map(len, turn.values()))
 
 
 def numbered_texts(texts: Sequence[str]) -> dict[str, str]:

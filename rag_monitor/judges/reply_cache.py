@@ -23,6 +23,10 @@ def cache_key(request: JudgeRequest, identity: JudgeIdentity, parameters: Mappin
     """SHA-256 over project, judge, parameters, prompts and the whole content of the request."""
     content = asdict(request)
     content["key"] = ""
+    if request.history:  # the texts tell of it, whichever traces they are from
+        content["history"] = [(turn.question, turn.answer) for turn in request.history]
+    else:
+        del content["history"]  # as in the keys of releases that knew none
     content["aspects"] = sorted(request.aspects)
     whole = {"judge": str(identity), "parameters": dict(parameters), "request": content}
     text = json.dumps(whole, ensure_ascii=True, sort_keys=True, default=str)

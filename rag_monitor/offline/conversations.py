@@ -18,7 +18,7 @@ _ROLES: Final = _ASKS | _ANSWERS | _TELLS | {"system", "developer"}
 
 
 def last_turn(fields: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The row with its last question, the answer to it, and what tools told in between.
+    """The row with its last question, the answer to it, and what was said before and in between.
 
     Answer and contexts that the row gives itself stand. A question that nobody answered is passed
     over where an earlier one was; of a row that is no conversation nothing changes.
@@ -43,7 +43,22 @@ def last_turn(fields: Mapping[str, Any]) -> Mapping[str, Any]:
         contexts = [text for role, text in turns[start:end] if role in _TELLS and text.strip()]
         if contexts:
             turn["contexts"] = contexts
+    if fields.get("history") is None and (earlier := _earlier(turns[:start])):
+        turn["history"] = earlier
     return turn
+
+
+def _earlier(turns: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
+    """The questions before the last one, each with the last that was answered to it."""
+    earlier: list[dict[str, str]] = []
+    for role, text in turns:
+        if not text.strip():
+            continue
+        if role in _ASKS:
+            earlier.append({"question": text})
+        elif role in _ANSWERS and earlier:
+            earlier[-1]["answer"] = text
+    return earlier
 
 
 def _place(turns: Sequence[tuple[str, str]], roles: frozenset[str], before: int) -> int | None:

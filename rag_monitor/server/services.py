@@ -23,6 +23,7 @@ from rag_monitor.store.alerts import Alerts, Silences
 from rag_monitor.store.annotations import FeedbackAnnotations
 from rag_monitor.store.audit import AuditLog
 from rag_monitor.store.documents import Documents
+from rag_monitor.store.earlier_turns import EarlierTurns
 from rag_monitor.store.incidents import Incidents
 from rag_monitor.store.inventory import Inventory
 from rag_monitor.store.keys import Keys
@@ -85,6 +86,7 @@ class Services:
     receiver: Receiver
     traces: Traces
     sessions: Sessions
+    earlier_turns: EarlierTurns
     topics: Topics
     feedback: FeedbackAnnotations
     label_queue: LabelQueue

@@ -146,6 +146,7 @@ def wire_services(
         ),
         traces=store.traces,
         sessions=store.sessions,
+        earlier_turns=store.earlier_turns,
         documents=store.documents,
         inventory=store.inventory,
         topics=store.topics,

@@ -69,6 +69,7 @@ def dump_decision(decision: SamplingDecision) -> dict[str, Any]:
         "stratum": decision.stratum,
         "salt": decision.salt,
         "usage": None if decision.usage is None else asdict(decision.usage),
+        "history": list(decision.history) or None,
     }
 
 
@@ -82,6 +83,7 @@ def load_decision(row: Any) -> SamplingDecision:
         stratum=row.stratum,
         salt=row.salt,
         usage=None if row.usage is None else JudgeUsage(**row.usage),
+        history=tuple(row.history or ()),
     )
 
 

@@ -96,9 +96,9 @@ class Sessions:
         self, project: str, session_id: str, started_at: datetime, trace_id: str
     ) -> Neighbours:
         """The traces of a session that stand right before and after one of it."""
-        ours = _of_session(project, session_id)
+        ours = of_session(project, session_id)
         columns = traces.c
-        earlier = _before(columns, started_at, trace_id)
+        earlier = begun_before(columns, started_at, trace_id)
         later = or_(
             columns.started_at > started_at,
             and_(columns.started_at == started_at, columns.trace_id > trace_id),
@@ -114,14 +114,16 @@ class Sessions:
             )
 
 
-def _of_session(project: str, session_id: str) -> list[Any]:
+def of_session(project: str, session_id: str) -> list[Any]:
+    """What the traces of a session fulfil."""
     # In the words of the partial index, without which SQLite does not see that it fits.
     columns = traces.c
     in_session = columns.session_id.is_not(None)
     return [columns.project == project, columns.session_id == clean_text(session_id), in_session]
 
 
-def _before(table: Any, started_at: datetime, trace_id: str) -> Any:
+def begun_before(table: Any, started_at: datetime, trace_id: str) -> Any:
+    """What those traces fulfil that stand before one, of the same moment by their ids."""
     return and_(
         table.started_at <= started_at,
         or_(table.started_at < started_at, table.trace_id < trace_id),
@@ -148,7 +150,7 @@ def _newest_turns(query: SessionQuery, limit: int) -> Any:
     )
     conditions = [traces.c.session_id.is_not(None), *_fits(query, traces.c), ~has_later]
     if query.cursor is not None:
-        conditions.append(_before(traces.c, *decode_cursor(query.cursor)))
+        conditions.append(begun_before(traces.c, *decode_cursor(query.cursor)))
     return (
         select(traces.c.session_id, traces.c.started_at, traces.c.trace_id)
         .where(*conditions)
@@ -177,7 +179,7 @@ def _fits(query: SessionQuery, table: Any) -> list[Any]:
 def _load(
     connection: Connection, project: str, session_id: str, limit: int, cursor: str | None = None
 ) -> Session | None:
-    ours = _of_session(project, session_id)
+    ours = of_session(project, session_id)
     ends = select(func.count(), func.min(traces.c.started_at), func.max(traces.c.started_at)).where(
         *ours
     )
@@ -186,7 +188,7 @@ def _load(
         return None
     statement = select(*(traces.c[name] for name in _COLUMNS)).where(*ours)
     if cursor is not None:
-        statement = statement.where(_before(traces.c, *decode_cursor(cursor)))
+        statement = statement.where(begun_before(traces.c, *decode_cursor(cursor)))
     order = (traces.c.started_at.desc(), traces.c.trace_id.desc())
     rows = connection.execute(statement.order_by(*order).limit(limit + 1)).all()
     shown = rows[:limit][::-1]

@@ -18,6 +18,7 @@ from rag_monitor.store.budgets import Budgets
 from rag_monitor.store.clock_repair import ClockRepair
 from rag_monitor.store.documents import Documents
 from rag_monitor.store.earlier_passages import EarlierPassages
+from rag_monitor.store.earlier_turns import EarlierTurns
 from rag_monitor.store.engine import Database, exposure, require_folder
 from rag_monitor.store.incident_traces import IncidentTraces
 from rag_monitor.store.incidents import Incidents
@@ -93,6 +94,7 @@ class Store:
         self.sessions: Final = Sessions(database)
         self.tasks: Final = Tasks(database, clock)
         self.earlier_passages: Final = EarlierPassages(database)
+        self.earlier_turns: Final = EarlierTurns(database)
         self.documents: Final = Documents(database, clock)
         self.inventory: Final = Inventory(database, clock)
         self.topics: Final = Topics(database)

@@ -106,6 +106,7 @@ traces: Final = Table(
     Column("question", SafeText),
     Column("answer", SafeText),
     Column("context_block", SafeText),
+    Column("history", TraceJson),  # earlier turns that no trace of its own tells of; NULL: none
     Column("first_byte_ms", Float),
     Column("generation_ms", Float),
     Column("end_to_end_ms", Float),
@@ -214,6 +215,7 @@ decisions: Final = Table(
     _column("salt", Name),
     _column("decided_at", Moment),
     Column("usage", Json),  # of the judgement that followed; NULL: none that costs anything
+    Column("history", Json),  # ids of the earlier turns that the judge was given; NULL: none
     PrimaryKeyConstraint("project", "trace_id", "judge", "day"),
     _partial("ix_decisions_people", "project", "decided_at", "trace_id", where=_FOR_PEOPLE),
     **PARTITION_BY,

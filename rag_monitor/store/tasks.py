@@ -381,6 +381,7 @@ class Tasks:
                     judge=row.judge,
                     sampled=row.drawn,
                     decisions=decisions.get((row.project, row.trace_id), ()),
+                    received_on=row.day,
                 )
             )
         if orphans:

@@ -10,6 +10,7 @@ from operator import attrgetter
 from typing import Any, Final
 
 from rag_monitor.domain.clean_text import clean_text
+from rag_monitor.domain.conversation import EarlierTurn
 from rag_monitor.domain.hit import Hit, HitKind
 from rag_monitor.domain.trace import (
     Expected,
@@ -62,6 +63,7 @@ TRACE_COLUMNS: Final = (
     "tags",
     "expected",
     "contexts",
+    "history",
     "attributes",
 )
 """Of `traces`: what is told of a trace by itself."""
@@ -125,6 +127,7 @@ def to_rows(trace: Trace, project: str, trace_id: str) -> TraceRows:
         list(trace.tags),
         None if trace.expected is None else _dump_expected(trace.expected),
         None if trace.contexts is None else dumped.all(trace.contexts),
+        [asdict(turn) for turn in trace.history] or None,
         dict(trace.attributes),
     )
     retrievals = [
@@ -154,8 +157,11 @@ def to_rows(trace: Trace, project: str, trace_id: str) -> TraceRows:
         )
         for position, hit in enumerate(trace.hits)
     ]
+    described = dict(zip(TRACE_COLUMNS, row, strict=True))
+    if not trace.history:
+        del described["history"]  # so that traces of releases that knew none stay as they are
     content = [
-        dict(zip(TRACE_COLUMNS, row, strict=True)),
+        described,
         [dict(zip(RETRIEVAL_COLUMNS, values, strict=True)) for values in retrievals],
         [dict(zip(HIT_COLUMNS, values, strict=True)) for values in hits],
     ]
@@ -195,6 +201,7 @@ def from_rows(
         tags=tuple(values.get("tags") or ()),
         expected=_load_expected(values.get("expected")),
         contexts=None if contexts is None else _load_documents(contexts, texts),
+        history=tuple(EarlierTurn(**turn) for turn in values.get("history") or ()),
         retrievals=tuple(
             Retrieval(
                 query=item.query,

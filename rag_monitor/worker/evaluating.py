@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
@@ -15,6 +16,8 @@ from rag_monitor.domain.fault import Diagnosis
 from rag_monitor.domain.stored import EvaluationTask
 from rag_monitor.errors import LeaseLost, StoreUnavailable
 from rag_monitor.evaluation.pipeline import Outcome, Pipeline
+from rag_monitor.evaluation.request import needs_session
+from rag_monitor.store.earlier_turns import EarlierTurns
 from rag_monitor.store.task_completion import Completion
 from rag_monitor.store.tasks import Tasks
 from rag_monitor.worker.fault_finding import FaultFinder
@@ -35,8 +38,10 @@ class Evaluation:
         clock: Clock,
         options: WorkerOptions,
         faults: FaultFinder,
+        earlier: EarlierTurns,
     ) -> None:
         self._tasks = tasks
+        self._earlier = earlier
         self._faults = faults
         self._pipeline = pipeline
         self._clock = clock
@@ -50,6 +55,7 @@ class Evaluation:
         """
         keeper = asyncio.create_task(self._keep(tasks))
         try:
+            tasks = await asyncio.to_thread(self._with_earlier, tasks)
             outcomes = await self._pipeline.evaluate(tasks)
             await self.save(tasks, outcomes)
         except asyncio.CancelledError:
@@ -59,6 +65,17 @@ class Evaluation:
         finally:
             keeper.cancel()
         return outcomes
+
+    def _with_earlier(self, tasks: Sequence[EvaluationTask]) -> Sequence[EvaluationTask]:
+        """The tasks with the turns before them, where their questions depend on these."""
+        places = [place for place, task in enumerate(tasks) if needs_session(task.trace)]
+        if not places:
+            return tasks
+        earlier = self._earlier.before([tasks[place] for place in places])
+        completed = list(tasks)
+        for place, turns in zip(places, earlier, strict=True):
+            completed[place] = replace(tasks[place], earlier=turns)
+        return completed
 
     async def _keep(self, tasks: Sequence[EvaluationTask]) -> None:
         """Hold the leases while a slow judge thinks, so that nobody pays for it twice."""

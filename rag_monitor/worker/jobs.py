@@ -94,7 +94,12 @@ class Jobs:
         self._owner = owner
         self._options = options
         self._evaluation = Evaluation(
-            store.tasks, pipeline, clock, options, FaultFinder(store.earlier_passages, clock)
+            store.tasks,
+            pipeline,
+            clock,
+            options,
+            FaultFinder(store.earlier_passages, clock),
+            store.earlier_turns,
         )
         self._sampled = SampledQueue(store.tasks, pipeline, clock, self._evaluation, owner, options)
         self._retention = retention

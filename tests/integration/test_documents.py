@@ -75,7 +75,8 @@ async def services(store: Store, clock: ManualClock) -> Services:
     await asyncio.to_thread(ingest, store, *good, *stale)
     pipeline = Pipeline(EvaluationPlan(baseline=create_lexical({})), Sampler(), clock)
     faults = FaultFinder(store.earlier_passages, clock)
-    await Evaluation(store.tasks, pipeline, clock, OPTIONS, faults).run(claim(store))
+    evaluation = Evaluation(store.tasks, pipeline, clock, OPTIONS, faults, store.earlier_turns)
+    await evaluation.run(claim(store))
     counting = DocumentCounting(store.documents, clock)
     assert await counting.count_due() == 0, "scores settle first"
     clock.advance(timedelta(minutes=1))

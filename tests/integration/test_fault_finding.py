@@ -62,7 +62,9 @@ class House:
         plan = EvaluationPlan(baseline=create_lexical({}))
         pipeline = Pipeline(plan, Sampler(), self.clock)
         faults = FaultFinder(self.passages, self.clock)
-        evaluation = Evaluation(self.store.tasks, pipeline, self.clock, OPTIONS, faults)
+        evaluation = Evaluation(
+            self.store.tasks, pipeline, self.clock, OPTIONS, faults, self.store.earlier_turns
+        )
         for trace in traces:
             await asyncio.to_thread(ingest, self.store, trace)
         await evaluation.run(claim(self.store))

@@ -63,7 +63,12 @@ class House:
         plan = EvaluationPlan(baseline=cheap, sampled=judge)
         pipeline = Pipeline(plan, Sampler(SamplingOptions(rate=1.0)), clock)
         self.evaluation = Evaluation(
-            store.tasks, pipeline, clock, OPTIONS, FaultFinder(store.earlier_passages, clock)
+            store.tasks,
+            pipeline,
+            clock,
+            OPTIONS,
+            FaultFinder(store.earlier_passages, clock),
+            store.earlier_turns,
         )
         self.drawn = SampledQueue(store.tasks, pipeline, clock, self.evaluation, "w1", OPTIONS)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, Final
@@ -10,6 +10,7 @@ from typing import ClassVar, Final
 from rag_monitor.domain.span import Span
 from rag_monitor.domain.trace import RetrievedDocument
 from rag_monitor.ingest.content import answer_in, question_in
+from rag_monitor.ingest.messages import Message, Speaker, messages_in
 from rag_monitor.ingest.passages import Place, documents_in, ranking_in
 from rag_monitor.ingest.values import is_nothing
 
@@ -154,6 +155,10 @@ class Convention:
 
     def returned(self, span: Span) -> object:
         """The output of the span, as it is written."""
+
+    def messages(self, span: Span) -> Sequence[Message] | None:
+        """The chat messages in the input of the span; None: there are none."""
+        return messages_in(self.given(span), Speaker.USER) or None
 
     def question(self, span: Span) -> str | None:
         """The user's question in the input of a request, chain or agent."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, ClassVar, Final
 
 from rag_monitor import semconv
@@ -18,7 +18,7 @@ from rag_monitor.ingest.conventions.base import (
     text_of,
 )
 from rag_monitor.ingest.conventions.span_messages import returned, sent
-from rag_monitor.ingest.messages import instructed_in, reply_in, text_in, user_messages_in
+from rag_monitor.ingest.messages import Message, instructed_in, reply_in, text_in, user_messages_in
 from rag_monitor.ingest.values import (
     first,
     flag,
@@ -134,6 +134,10 @@ class GenAI(Convention):
     def returned(self, span: Span) -> object:
         """`gen_ai.retrieval.documents`."""
         return span.attributes.get(semconv.GEN_AI_DOCUMENTS)
+
+    def messages(self, span: Span) -> Sequence[Message] | None:
+        """All that the model or agent was sent."""
+        return sent(span) or None
 
     def question(self, span: Span) -> str | None:
         """The last user message. Of a chain it may be JSON of its arguments, as LangChain's is."""

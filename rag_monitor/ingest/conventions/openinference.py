@@ -86,6 +86,11 @@ class OpenInference(Convention):
         """`output.value`."""
         return span.attributes.get(semconv.OI_OUTPUT)
 
+    def messages(self, span: Span) -> Sequence[Message] | None:
+        """Those of the model call, else those in `input.value`."""
+        sent = _messages(span, semconv.OI_INPUT_MESSAGES, Speaker.USER)
+        return sent or super().messages(span)
+
     def question(self, span: Span) -> str | None:
         """`input.value`; a crew that is given nothing is asked what its last task says."""
         question = question_in(self.given(span), lone=not span.parent_span_id)

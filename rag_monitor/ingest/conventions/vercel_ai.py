@@ -6,7 +6,7 @@ application asked, the inner one is the model call. Version 7 writes `gen_ai.*` 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar, Final
 
@@ -16,6 +16,7 @@ from rag_monitor.ingest.content import answer_in, question_in, request_of
 from rag_monitor.ingest.conventions.base import Call, Convention, Identity, Role, Tool, text_of
 from rag_monitor.ingest.conventions.genai import tokens
 from rag_monitor.ingest.documents import ranked
+from rag_monitor.ingest.messages import Message, Speaker, messages_in
 from rag_monitor.ingest.passages import document_of
 from rag_monitor.ingest.values import (
     first,
@@ -83,6 +84,11 @@ class VercelAI(Convention):
     def given(self, span: Span) -> object:
         """The prompt of the call."""
         return span.attributes.get(_PROMPT)
+
+    def messages(self, span: Span) -> Sequence[Message] | None:
+        """Those of the call, else those in the prompt."""
+        sent = messages_in(span.attributes.get(_MESSAGES), Speaker.USER)
+        return sent or super().messages(span)
 
     def question(self, span: Span) -> str | None:
         """The prompt of the call, or its last user message."""

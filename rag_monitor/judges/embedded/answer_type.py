@@ -40,15 +40,24 @@ class Measured(NamedTuple):
     worded: re.Pattern[str] | None = None
     """What does without a number."""
 
-    def holds_in(self, quantities: Iterable[Quantity], dates: Iterable[Date], folded: str) -> bool:
-        """Whether numbers, dates or words of a text are of this kind."""
+    def holds_in(
+        self,
+        quantities: Iterable[Quantity],
+        dates: Iterable[Date],
+        folded: str,
+        given: str = "",
+    ) -> bool:
+        """Whether numbers, dates or words of a text are of this kind; words that are not given."""
         return (
             (self.dated and any(True for _ in dates))
             or any(
                 q.kind in self.kinds or self.units is None or q.unit in self.units
                 for q in quantities
             )
-            or (self.worded is not None and self.worded.search(folded) is not None)
+            or (
+                self.worded is not None
+                and any(match[0] not in given for match in self.worded.finditer(folded))
+            )
         )
 
 
@@ -222,14 +231,23 @@ _BARE: Final = 4
 
 
 class AnswerType:
-    """What kind of thing a question asks for."""
+    """What kind of thing a question asks for.
 
-    def __init__(self, question: Segment) -> None:
-        self._folded = folded = question.folded
-        self._given = frozenset((q.value, q.unit) for q in question.quantities)
-        self._dates = frozenset(date[:3] for date in question.dates)
-        self._words_given = question.token_set
-        self._names = frozenset(name for name, _ in capitalised_words(question.text))
+    Args:
+        question: Says so.
+        earlier: What was said before the answer, of which nothing answers the question; None: only
+            the question.
+    """
+
+    def __init__(self, question: Segment, earlier: Segment | None = None) -> None:
+        folded = question.folded
+        self._continues = earlier is not None
+        given = earlier or question
+        self._given_text = given.folded
+        self._given_quantities = frozenset((q.value, q.unit) for q in given.quantities)
+        self._given_dates = frozenset(date[:3] for date in given.dates)
+        self._words_given = given.token_set
+        self._names = frozenset(name for name, _ in capitalised_words(given.text))
         self._person = _PERSON.search(folded) is not None
         self._measured: Measured | None = None
         self._worded: re.Pattern[str] | None = None
@@ -254,10 +272,15 @@ class AnswerType:
         """Whether something else is that words tell."""
         return self._person or self._worded is not None
 
+    @property
+    def whether(self) -> bool:
+        """Whether yes or no is asked for."""
+        return self._whether
+
     def chosen_by(self, answer: Segment) -> bool:
         """Whether an answer needs no words of its own: yes or no, or one of two things."""
         replies = (
-            is_bare_reply(answer.folded) or says_no_to(answer.folded, self._folded) is not None
+            is_bare_reply(answer.folded) or says_no_to(answer.folded, self._given_text) is not None
         )
         if self._whether and replies:
             return True
@@ -285,9 +308,10 @@ class AnswerType:
         folded: str,
     ) -> bool:
         return kind.holds_in(
-            [q for q in quantities if (q.value, q.unit) not in self._given],
-            [date for date in dates if date[:3] not in self._dates],
+            [q for q in quantities if (q.value, q.unit) not in self._given_quantities],
+            [date for date in dates if date[:3] not in self._given_dates],
             folded,
+            self._given_text if self._continues else "",
         )
 
     def _words(self, segment: Segment) -> bool:
@@ -298,16 +322,16 @@ class AnswerType:
                 for name, opening in capitalised_words(segment.text)
             )
             return named or any(
-                match[0] not in self._folded for match in _PERSON_TOLD.finditer(segment.folded)
+                match[0] not in self._given_text for match in _PERSON_TOLD.finditer(segment.folded)
             )
         if self._whether and says_no(segment.folded) is not None:
             return True
         return self._worded is not None and any(
-            match[0] not in self._folded for match in self._worded.finditer(segment.folded)
+            match[0] not in self._given_text for match in self._worded.finditer(segment.folded)
         )
 
 
 @lru_cache(maxsize=1024)
-def answer_type(question: str) -> AnswerType:
+def answer_type(question: str, earlier: str | None = None) -> AnswerType:
     """What a question asks for; questions recur, and each is asked of passages and answer."""
-    return AnswerType(Segment(question))
+    return AnswerType(Segment(question), None if earlier is None else Segment(earlier))

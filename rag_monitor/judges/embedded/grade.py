@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import fsum
 from typing import Final
@@ -21,9 +21,9 @@ _EVASIVE: Final = re.compile(
     r"\bmay or may not\b|\bconsult\b|看情况|视情况|不好说|说不准|不确定|因人而异|建议(?:您|"
     r"你)?咨询"
 )
-_UNKNOWN: Final = 0.5
+UNKNOWN: Final = 0.5
 """Of the features about a kind of answer where the question asks for another."""
-_ENOUGH: Final = 0.3
+ENOUGH: Final = 0.3
 """Weight of own words at which `brings` is one half: a third of a rare word."""
 _RARER: Final = 1.5
 """Power of a background weight: rare words and names tell more."""
@@ -45,7 +45,10 @@ class AnswerStatement:
 
 
 def grade(
-    question: Segment, statements: Sequence[AnswerStatement], parts: AnswerParts, manner: float
+    question: Segment,
+    statements: Sequence[AnswerStatement],
+    parts: AnswerParts,
+    features: Callable[[Sequence[AnswerStatement]], Sequence[float]],
 ) -> float:
     """How well the answer answers the question, 0 to 1; refusals grade 0.
 
@@ -53,12 +56,14 @@ def grade(
         question: What was asked.
         statements: Of the answer.
         parts: The answer taken apart.
-        manner: `noncommittal` of it.
+        features: Works out the features of the statements: `answer_features`, or the same in
+            context.
     """
     if parts.declines or not statements:
         return 0.0
-    features = answer_features(question, statements, manner)
-    return weights_for(question.text or statements[0].segment.text).answer.probability(features)
+    return weights_for(question.text or statements[0].segment.text).answer.probability(
+        features(statements)
+    )
 
 
 def answer_features(
@@ -74,13 +79,13 @@ def answer_features(
     """
     expected = answer_type(question.text)
     stated = [expected.stated_by(one.segment) for one in statements]
-    belonging = _belonging(question, statements, stated)
-    terms = frozenset().union(*[statements[place].segment.terms for place in belonging])
-    weights = _weights(question.terms)
+    places = belonging(words(question), statements, stated)
+    terms = frozenset().union(*[statements[place].segment.terms for place in places])
+    weights = term_weights(question.terms)
     total = fsum(weights.values()) or 1.0
     taken_up = fsum([weights[term] for term in weights.keys() & terms])
-    brought = fsum(_weights(_own(terms, question.terms)).values())
-    brings = brought / (brought + _ENOUGH)
+    brought = fsum(term_weights(own_terms(terms, question.terms)).values())
+    brings = brought / (brought + ENOUGH)
     own = brought / (brought + taken_up) if brought + taken_up else 0.0
     if all(expected.chosen_by(one.segment) for one in statements):
         brings = own = 1 - taken_up / total
@@ -90,33 +95,33 @@ def answer_features(
         taken_up / total,
         brings,
         own,
-        tells if expected.measured else _UNKNOWN * own,
-        tells if expected.worded else _UNKNOWN * own,
-        sum(sizes[place] for place in belonging) / sum(sizes),
+        tells if expected.measured else UNKNOWN * own,
+        tells if expected.worded else UNKNOWN * own,
+        sum(sizes[place] for place in places) / sum(sizes),
         1 - manner,
     ]
 
 
-def _weights(terms: frozenset[str]) -> dict[str, float]:
+def term_weights(terms: frozenset[str]) -> dict[str, float]:
     """How much each term tells; pairs of Han characters count nothing beside their characters."""
     return {
         term: WEIGHTS[term] ** _RARER for term in terms if len(term) == 1 or not is_han(term[0])
     }
 
 
-def _own(terms: frozenset[str], given: frozenset[str]) -> frozenset[str]:
+def own_terms(terms: frozenset[str], given: frozenset[str]) -> frozenset[str]:
     """Terms that are not of the question, nor begin as one of its words does (safe, safety)."""
     beginnings = {term[:_BEGINNING] for term in given if len(term) >= _BEGINNING}
     return frozenset(term for term in terms - given if term[:_BEGINNING] not in beginnings)
 
 
-def _words(segment: Segment) -> frozenset[str]:
+def words(segment: Segment) -> frozenset[str]:
     """Terms but single Han characters, which unrelated words share."""
     return frozenset([term for term in segment.terms if len(term) > 1 or term.isascii()])
 
 
-def _belonging(
-    question: Segment, statements: Sequence[AnswerStatement], stated: Sequence[bool]
+def belonging(
+    question_words: frozenset[str], statements: Sequence[AnswerStatement], stated: Sequence[bool]
 ) -> list[int]:
     """The places of the statements that belong to the question; the longest when none does.
 
@@ -125,8 +130,7 @@ def _belonging(
     """
     if len(statements) <= _FEW:
         return list(range(len(statements)))
-    terms = [_words(one.segment) for one in statements]
-    question_words = _words(question)
+    terms = [words(one.segment) for one in statements]
     apart = [
         place
         for place, (one, holds) in enumerate(zip(statements, stated, strict=True))
@@ -136,8 +140,8 @@ def _belonging(
     while joined := [place for place in apart if not terms[place].isdisjoint(subject)]:
         subject = subject.union(*[terms[place] for place in joined])
         apart = [place for place in apart if place not in joined]
-    belonging = [place for place in range(len(terms)) if place not in apart]
-    return belonging or [max(range(len(terms)), key=lambda place: len(terms[place]))]
+    together = [place for place in range(len(terms)) if place not in apart]
+    return together or [max(range(len(terms)), key=lambda place: len(terms[place]))]
 
 
 def noncommittal(answer: str, parts: AnswerParts) -> float:

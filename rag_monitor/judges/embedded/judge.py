@@ -22,6 +22,7 @@ from rag_monitor.judges.embedded.combination import with_relevance
 from rag_monitor.judges.embedded.encoder_window import read_uncertain
 from rag_monitor.judges.embedded.evidence_index import EvidenceIndex
 from rag_monitor.judges.embedded.features import look_up_all
+from rag_monitor.judges.embedded.in_context import Context
 from rag_monitor.judges.embedded.judging import Judging, prepare
 from rag_monitor.judges.embedded.model import ClaimVerdict, Model
 from rag_monitor.judges.embedded.options import EmbeddedOptions, encoder_of, mismatch, weights_of
@@ -174,7 +175,9 @@ class EmbeddedJudge:
         evidence = EvidenceIndex.build(
             prepared.contexts or (), request.question, self._passage_cache.get
         )
-        judging = Judging(prepared, evidence, prepared.unsupported)
+        judging = Judging(
+            prepared, evidence, prepared.unsupported, context=Context.of(prepared.request)
+        )
         if not judging.unsupported:
             judging.claims = look_up_all(prepared.spans, evidence)
             segments = [claim.segment for claim in judging.claims]

@@ -9,6 +9,7 @@ from typing import Final
 from rag_monitor.domain.judgement import Aspect, JudgeRequest, Verdict
 from rag_monitor.judges.embedded.evidence_index import EvidenceIndex
 from rag_monitor.judges.embedded.features import ClaimEvidence
+from rag_monitor.judges.embedded.in_context import Context
 from rag_monitor.judges.embedded.model import ClaimVerdict, EncoderLogits
 from rag_monitor.judges.embedded.options import EmbeddedOptions
 from rag_monitor.judges.embedded.relevance import relevance
@@ -63,11 +64,18 @@ class Judging:
     """What the encoder said of each claim it read."""
     claim_verdicts: list[ClaimVerdict] = field(default_factory=list)
     related: Relevance | None = None
+    context: Context | None = None
+    """What the question depends on; None: it stands alone."""
 
     @property
     def request(self) -> JudgeRequest:
         """What is asked."""
         return self.prepared.request
+
+    @property
+    def query_context(self) -> Context | None:
+        """What the query depends on, which stands alone where it is not the question."""
+        return None if self.request.query else self.context
 
     def asks(self, *aspects: Aspect) -> bool:
         """Whether any of `aspects` was asked."""
@@ -80,7 +88,8 @@ class Judging:
     def relevance(self) -> Relevance:
         """How relevant the passages are to the query; worked out once."""
         if self.related is None:
-            self.related = relevance(self.evidence, self.prepared.request.passage_query)
+            request = self.prepared.request
+            self.related = relevance(self.evidence, request.passage_query, self.query_context)
         return self.related
 
 

@@ -14,6 +14,7 @@ from typing import Final
 from rag_monitor.judges.embedded.answer_type import answer_type
 from rag_monitor.judges.embedded.combination import weights_for
 from rag_monitor.judges.embedded.evidence_index import EvidenceIndex
+from rag_monitor.judges.embedded.in_context import Context
 from rag_monitor.judges.embedded.segments import IndexedPassage, Segment
 from rag_monitor.language.tokens import is_han
 
@@ -45,8 +46,19 @@ class Qualifier:
     """As the question spells it."""
 
 
-def qualifiers_of(question: Segment) -> list[Qualifier]:
-    """What narrows a question: its years, and places in a series."""
+def qualifiers_of(question: Segment, context: Context | None = None) -> list[Qualifier]:
+    """What narrows a question: its years, and places in a series.
+
+    Of the question that it continues those which it does not replace.
+    """
+    own = _qualifiers_in(question)
+    if context is None:
+        return own
+    replaced = {qualifier.kind for qualifier in own}
+    return own + [q for q in _qualifiers_in(context.continued) if q.kind not in replaced]
+
+
+def _qualifiers_in(question: Segment) -> list[Qualifier]:
     qualifiers = [Qualifier("year", str(date.year)) for date in question.dates if date.year]
     words = _words(question.folded)
     for series in _ORDINALS:
@@ -112,14 +124,22 @@ _UNKNOWN: Final = 0.5
 """Of features about numbers and dates where the question asks for neither."""
 
 
-def relevance(evidence: EvidenceIndex, query: str) -> list[tuple[float, str | None]]:
-    """Per passage: probability that it is relevant to `query`, and the conflict found if any."""
+def relevance(
+    evidence: EvidenceIndex, query: str, context: Context | None = None
+) -> list[tuple[float, str | None]]:
+    """Per passage: probability that it is relevant to `query`, and the conflict found if any.
+
+    Args:
+        evidence: The passages.
+        query: What they were retrieved for.
+        context: What it depends on; None: it stands alone.
+    """
     question = Segment(query)
-    qualifiers = qualifiers_of(question)
+    qualifiers = qualifiers_of(question, context)
     learnt = weights_for(query).passage
     rated: list[tuple[float, str | None]] = []
     for passage, features in zip(
-        evidence.passages, passage_features(evidence, question, qualifiers), strict=True
+        evidence.passages, passage_features(evidence, question, qualifiers, context), strict=True
     ):
         probability = learnt.probability(features)
         clash = conflict(qualifiers, passage)
@@ -128,7 +148,10 @@ def relevance(evidence: EvidenceIndex, query: str) -> list[tuple[float, str | No
 
 
 def passage_features(
-    evidence: EvidenceIndex, question: Segment, qualifiers: Sequence[Qualifier]
+    evidence: EvidenceIndex,
+    question: Segment,
+    qualifiers: Sequence[Qualifier],
+    context: Context | None = None,
 ) -> list[list[float]]:
     """The features of every passage, as `combination.PASSAGE_FEATURES` names them, each 0 to 1.
 
@@ -137,11 +160,11 @@ def passage_features(
     what the best passage of the request does; measured: whether it tells a number or date of the
     kind asked for; measured_alone: the same, less the more passages do.
     """
-    weights = query_weights(question, evidence, qualifiers)
+    weights = query_weights(question, evidence, qualifiers, context)
     total = fsum(weights.values()) or 1.0
     rare = _rarities(weights, evidence.passages)
     all_rare = fsum(rare.values())
-    kind = answer_type(question.text)
+    kind = context.answer_type(question) if context else answer_type(question.text)
     stated = [kind.measured and kind.stated_in(passage) for passage in evidence.passages]
     whole = [_held(weights, passage.terms) / total for passage in evidence.passages]
     best = max(whole, default=0.0) or 1.0
@@ -162,13 +185,27 @@ def passage_features(
 
 
 def query_weights(
-    question: Segment, evidence: EvidenceIndex, qualifiers: Sequence[Qualifier] = ()
+    question: Segment,
+    evidence: EvidenceIndex,
+    qualifiers: Sequence[Qualifier] = (),
+    context: Context | None = None,
 ) -> dict[str, float]:
     """Weight of each query term: rare words and names tell more, question words nothing."""
+
+    def weigh(terms: frozenset[str]) -> dict[str, float]:
+        return _query_weights(terms, evidence, qualifiers)
+
+    own = weigh(question.terms)
+    return own if context is None else context.weights(own, weigh)
+
+
+def _query_weights(
+    terms: frozenset[str], evidence: EvidenceIndex, qualifiers: Sequence[Qualifier]
+) -> dict[str, float]:
     background = evidence.weights
     narrow = {value for q in qualifiers for value in (q.value, q.text)}
     weights = {}
-    for term in question.terms - _ASKING:
+    for term in terms - _ASKING:
         weight = background[term] ** _RARER
         if is_han(term[0]):
             if len(term) == 1:

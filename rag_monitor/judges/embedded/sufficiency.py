@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 from rag_monitor.judges.embedded.answer_type import AnswerType, answer_type
 from rag_monitor.judges.embedded.combination import sufficiency_weights
 from rag_monitor.judges.embedded.evidence_index import EvidenceIndex
+from rag_monitor.judges.embedded.in_context import Context
 from rag_monitor.judges.embedded.relevance import (
     CONFLICT_CAP,
     conflict,
@@ -41,16 +42,22 @@ class Sufficiency(NamedTuple):
     """Why no passage counts: `year_mismatch`, `series_mismatch`."""
 
 
-def sufficiency(evidence: EvidenceIndex, query: str) -> Sufficiency:
-    """Whether the passages hold what a complete answer to `query` needs; 0 without passages."""
+def sufficiency(evidence: EvidenceIndex, query: str, context: Context | None = None) -> Sufficiency:
+    """Whether the passages hold what a complete answer to `query` needs; 0 without passages.
+
+    Args:
+        evidence: The passages.
+        query: What they were retrieved for.
+        context: What it depends on; None: it stands alone.
+    """
     if not evidence.passages:
         return Sufficiency(0.0, None, None)
     question = Segment(query)
-    qualifiers = qualifiers_of(question)
+    qualifiers = qualifiers_of(question, context)
     clashes = [conflict(qualifiers, passage) for passage in evidence.passages]
     counted = [n for n, clash in enumerate(clashes) if clash is None]
     places = counted or range(len(clashes))
-    features, best = sufficiency_features(evidence, question, places)
+    features, best = sufficiency_features(evidence, question, places, context)
     probability = sufficiency_weights(query).probability(features)
     if counted:
         return Sufficiency(probability, best, None)
@@ -58,7 +65,10 @@ def sufficiency(evidence: EvidenceIndex, query: str) -> Sufficiency:
 
 
 def sufficiency_features(
-    evidence: EvidenceIndex, question: Segment, places: Sequence[int]
+    evidence: EvidenceIndex,
+    question: Segment,
+    places: Sequence[int],
+    context: Context | None = None,
 ) -> tuple[list[float], int | None]:
     """The features, as `combination.SUFFICIENCY_FEATURES` names them, and the best passage.
 
@@ -71,11 +81,12 @@ def sufficiency_features(
         evidence: The passages.
         question: What is asked.
         places: Which of the passages count.
+        context: What it depends on.
     """
-    weights = query_weights(question, evidence, qualifiers_of(question))
+    weights = query_weights(question, evidence, qualifiers_of(question, context), context)
     total = fsum(weights.values()) or 1.0
-    kind = answer_type(question.text)
-    pairs = frozenset(zip(question.content, question.content[1:], strict=False))
+    kind = context.answer_type(question) if context else answer_type(question.text)
+    pairs = _pairs(question) | (_pairs(context.continued) if context else frozenset())
     sought = frozenset(weights)
     window = stated = 0.0
     beside = 0.0 if pairs else _UNKNOWN
@@ -94,6 +105,11 @@ def sufficiency_features(
             stated = max(stated, _stated(kind, passage.sentences, held, stated))
     every = frozenset[str]().union(*[sought & evidence.passages[place].terms for place in places])
     return [window, stated, beside, _weight(weights, every) / total], where
+
+
+def _pairs(question: Segment) -> frozenset[tuple[str, str]]:
+    """Its pairs of neighbouring words."""
+    return frozenset(zip(question.content, question.content[1:], strict=False))
 
 
 def _windows(

@@ -9,9 +9,15 @@ from rag_monitor.domain.judgement import Aspect, JudgeRequest, Verdict
 from rag_monitor.judges import prompt_injection
 from rag_monitor.judges.calibration import Calibration
 from rag_monitor.judges.embedded import passage_verdicts
+from rag_monitor.judges.embedded.answer_in_context import answer_features_in_context
 from rag_monitor.judges.embedded.evidence_index import EvidenceIndex
 from rag_monitor.judges.embedded.features import ClaimEvidence
-from rag_monitor.judges.embedded.grade import AnswerStatement, grade, noncommittal
+from rag_monitor.judges.embedded.grade import (
+    AnswerStatement,
+    answer_features,
+    grade,
+    noncommittal,
+)
 from rag_monitor.judges.embedded.judging import Judging
 from rag_monitor.judges.embedded.model import ClaimVerdict, EncoderLogits, Model
 from rag_monitor.judges.embedded.segments import Segment
@@ -143,7 +149,7 @@ def _sufficiency(judging: Judging) -> None:
     elif judging.languages_differ([fold(query)]):
         judging.missing[Aspect.SUFFICIENCY] = LANGUAGES_DIFFER
     else:
-        verdict = sufficiency(judging.evidence, query)
+        verdict = sufficiency(judging.evidence, query, judging.query_context)
         judging.verdicts.append(
             Verdict(
                 aspect=Aspect.SUFFICIENCY,
@@ -218,9 +224,22 @@ def _answer_quality(judging: Judging) -> None:
     ):
         judging.missing[Aspect.GRADE] = LANGUAGES_DIFFER
     else:
-        statements = _statements(judging)
-        value = grade(question, statements, prepared.parts, manner)
+        value = grade(
+            question,
+            _statements(judging),
+            prepared.parts,
+            lambda statements: _answer_features(judging, statements, manner),
+        )
         judging.verdicts.append(Verdict(aspect=Aspect.GRADE, probability=value, raw=value))
+
+
+def _answer_features(
+    judging: Judging, statements: Sequence[AnswerStatement], manner: float
+) -> list[float]:
+    question, context = judging.evidence.question, judging.context
+    if context is None:
+        return answer_features(question, statements, manner)
+    return answer_features_in_context(question, statements, manner, context)
 
 
 def _statements(judging: Judging) -> list[AnswerStatement]:

@@ -15,6 +15,7 @@ from rag_monitor.domain.judgement import (
     KeyPointSource,
     Statement,
     Verdict,
+    texts_of,
 )
 from rag_monitor.domain.ports import Embedder
 from rag_monitor.errors import JudgeError, JudgeOutputInvalid, JudgeTimeout, JudgeUnavailable
@@ -351,5 +352,4 @@ def _add_lists(
 def _suspect(run: JudgeRun) -> str | None:
     if run.meter.notes:
         return sorted(run.meter.notes)[0]
-    request = run.plan.request
-    return injection_reason([request.question, request.answer, *(request.contexts or ())])
+    return injection_reason(texts_of(run.plan.request))

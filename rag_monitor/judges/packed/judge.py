@@ -15,6 +15,7 @@ from rag_monitor.domain.judgement import (
     KeyPointSource,
     Statement,
     Verdict,
+    texts_of,
 )
 from rag_monitor.domain.ports import BudgetLedger, Embedder
 from rag_monitor.errors import JudgeOutputInvalid
@@ -236,13 +237,12 @@ class PackedJudge(LocalJudge):
             else:
                 verdicts.append(question.verdict(label.probability))
         declines = any(v.aspect is Aspect.NONCOMMITTAL and v.holds for v in verdicts)
-        request = plan.request
         return Judgement(
             identity=self._identity,
             verdicts=tuple(verdicts),
             missing=missing,
             refusal=plan.refusal or declines,
-            suspect=injection_reason([request.question, request.answer, *(request.contexts or ())]),
+            suspect=injection_reason(texts_of(plan.request)),
             coverage=case.coverage,
         )
 

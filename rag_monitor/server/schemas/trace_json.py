@@ -79,6 +79,14 @@ _HIT: Final = {
         "latency_ms": _number("How long it took."),
     },
 }
+_TURN: Final = {
+    "type": "object",
+    "required": ["question"],
+    "properties": {
+        "question": _text("As the user asked it."),
+        "answer": _text("As the user saw it."),
+    },
+}
 _RETRIEVAL: Final = {
     "type": "object",
     "properties": {
@@ -111,6 +119,11 @@ TRACE_JSON: Final[dict[str, Any]] = {
             "it is not known.",
             {"type": "string"},
             _DOCUMENT,
+        ),
+        "history": _list(
+            "The turns before the question, in order, where it continues a conversation whose "
+            "earlier turns are not sent with a `session_id`. The last 3 are kept.",
+            _TURN,
         ),
         "context_block": _text("The undivided text, where only that is known."),
         "query": _text(

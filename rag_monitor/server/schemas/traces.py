@@ -297,6 +297,9 @@ class DecisionOut(Wire):
     salt: str
     why: str = Field(examples=["Not judged by packed: its number 0.73 is not below 0.05 (…)."])
     why_zh: str
+    history: list[str] = Field(
+        description="Traces of the earlier turns that the judge was given, in order."
+    )
     usage: UsageOut | None = Field(
         description="null: the judge is free, has not judged it, or it was not noted."
     )
@@ -314,8 +317,16 @@ class DecisionOut(Wire):
             reason=decision.reason.value,
             stratum=decision.stratum,
             salt=decision.salt,
+            history=list(decision.history),
             usage=None if decision.usage is None else UsageOut.from_domain(decision.usage),
         )
+
+
+class TurnOut(Wire):
+    """An earlier turn of the conversation."""
+
+    question: str
+    answer: str | None
 
 
 class Decisions(Wire):
@@ -351,6 +362,9 @@ class TraceDetail(Wire):
     usage: dict[str, int | None]
     contexts: list[DocumentOut] | None = Field(
         description="What reached the model. [] recalled nothing, null is unknown."
+    )
+    history: list[TurnOut] = Field(
+        description="Earlier turns that the trace itself tells of, in order."
     )
     context_block: str | None = Field(description="The undivided text, where only that came.")
     retrievals: list[RetrievalOut]
@@ -404,6 +418,10 @@ class TraceDetail(Wire):
                 "output_tokens": trace.usage.output_tokens,
             },
             contexts=None if contexts is None else [DocumentOut.from_domain(d) for d in contexts],
+            history=[
+                TurnOut(question=turn.question, answer=turn.answer or None)
+                for turn in trace.history
+            ],
             context_block=trace.context_block,
             retrievals=[RetrievalOut.from_domain(r) for r in trace.retrievals],
             timings=TimingsOut.from_domain(trace.timings),

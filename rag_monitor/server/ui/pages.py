@@ -12,6 +12,7 @@ from starlette.responses import HTMLResponse
 
 from rag_monitor.charts.durations import phases_of, timeline
 from rag_monitor.domain.alert import RuleKind, Severity
+from rag_monitor.domain.conversation import EarlierTurn
 from rag_monitor.domain.decision import SamplingDecision
 from rag_monitor.domain.judgement import Aspect, JudgeUsage, Verdict
 from rag_monitor.domain.score import Score, ScoreStatus
@@ -19,6 +20,7 @@ from rag_monitor.domain.session import Neighbours
 from rag_monitor.domain.stored import KeyScope, StoredTrace
 from rag_monitor.domain.trace import Trace
 from rag_monitor.errors import NotFound
+from rag_monitor.evaluation.request import history_of
 from rag_monitor.i18n import Message
 from rag_monitor.metrics.fault_words import likely_faults
 from rag_monitor.metrics.rag import citations_of
@@ -195,6 +197,7 @@ def trace(me: Viewer, trace_id: str) -> HTMLResponse:
             "marked_fault": me.request.query_params.get("of") == "fault",
             "likely_faults": likely_faults(stored.faults),
             "used": _used(stored.decisions),
+            "given_turns": _given_turns(me, stored),
         },
     )
 
@@ -216,6 +219,14 @@ def _neighbours(me: Visitor, trace: Trace) -> Neighbours:
     return me.services.sessions.neighbours(
         trace.project, trace.session_id, trace.started_at, trace.trace_id
     )
+
+
+def _given_turns(me: Visitor, stored: StoredTrace) -> Sequence[EarlierTurn]:
+    """The earlier turns that judges were given with the trace: of its session, else its own."""
+    given = {trace_id for decision in stored.decisions for trace_id in decision.history}
+    if given:
+        return me.services.earlier_turns.named(stored.trace.project, sorted(given))
+    return history_of(stored.trace) if stored.scores else ()
 
 
 def _used(decisions: Sequence[SamplingDecision]) -> dict[str, JudgeUsage]:

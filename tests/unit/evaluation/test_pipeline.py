@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from rag_monitor import telemetry
+from rag_monitor.domain.conversation import EarlierTurn
 from rag_monitor.domain.decision import PEOPLE, SamplingDecision, SamplingReason
 from rag_monitor.domain.judgement import Aspect, Judgement, JudgeRequest
 from rag_monitor.domain.score import ScoreStatus
@@ -103,6 +104,34 @@ async def test_every_metric_gets_a_score_from_one_judgement() -> None:
         "context_relevance": 1.0,
     }
     assert [(d.probability, d.reason) for d in outcome.decisions] == [(1.0, SamplingReason.ALWAYS)]
+
+
+@pytest.mark.parametrize(
+    ("question", "given"), [("And students?", ("1" * 32,)), ("How long is the warranty?", ())]
+)
+async def test_a_decision_names_the_earlier_turns_that_the_judge_was_given(
+    question: str, given: tuple[str, ...]
+) -> None:
+    turn = EarlierTurn(question="What do adults pay?", answer="14 euros.", trace_id="1" * 32)
+    every, drawn = ScriptedJudge(name="embedded"), ScriptedJudge(name="packed")
+    task = make_task(make_trace(question, session_id="s"), earlier=(turn,))
+
+    (outcome,) = await _through(_pipeline(every, sampled=drawn), [task])
+
+    assert [decision.history for decision in outcome.decisions] == [given, given]
+    for judge in (every, drawn):
+        [request] = judge.requests
+        assert [turn.trace_id for turn in request.history] == list(given)
+
+
+async def test_a_decision_of_a_judge_that_failed_names_no_turns() -> None:
+    turn = EarlierTurn(question="What do adults pay?", trace_id="1" * 32)
+    judge = ScriptedJudge(lambda _: JudgeOutputInvalid("no JSON"))
+    task = make_task(make_trace("And students?", session_id="s"), earlier=(turn,))
+
+    (outcome,) = await _pipeline(judge).evaluate([task])
+
+    assert [decision.history for decision in outcome.decisions] == [()]
 
 
 @pytest.mark.parametrize(("answer", "kept"), [("24 months [1].", True), ("24 months.", False)])

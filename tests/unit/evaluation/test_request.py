@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from rag_monitor.domain.conversation import EarlierTurn
 from rag_monitor.domain.judgement import Aspect, KeyPointSource
 from rag_monitor.domain.trace import Expected, Retrieval, RetrievedDocument
-from rag_monitor.evaluation.request import build_request
+from rag_monitor.evaluation.request import build_request, history_of, needs_session
 from rag_monitor.metrics.rag import passages_of
 from rag_monitor.testing import make_trace
 
@@ -18,6 +19,36 @@ def test_a_rewritten_query_is_what_passages_are_judged_against() -> None:
 
     assert request.question == "And abroad?"
     assert request.passage_query == "warranty abroad"
+
+
+ADULTS = EarlierTurn(question="What do adults pay?", answer="14 euros.", trace_id="1" * 32)
+CHILDREN = EarlierTurn(question="What do children pay?", answer="Nothing.")
+
+
+def test_a_question_that_depends_on_them_goes_out_with_the_turns_before_it() -> None:
+    trace = make_trace("And students?", session_id="s")
+
+    assert build_request(trace, {Aspect.GRADE}, [ADULTS]).history == (ADULTS,)
+    assert needs_session(trace)
+
+
+def test_a_question_that_stands_alone_goes_out_alone() -> None:
+    trace = make_trace("How long is the warranty?", session_id="s")
+
+    assert build_request(trace, {Aspect.GRADE}, [ADULTS]).history == ()
+    assert not needs_session(trace)
+    assert not needs_session(make_trace(question=None, session_id="s"))  # type: ignore[arg-type]
+
+
+def test_what_a_trace_tells_of_itself_comes_before_its_session() -> None:
+    trace = make_trace("And students?", session_id="s", history=(CHILDREN,))
+
+    assert history_of(trace, [ADULTS]) == (CHILDREN,)
+    assert not needs_session(trace)
+
+
+def test_without_a_session_nothing_is_looked_for() -> None:
+    assert not needs_session(make_trace("And students?"))
 
 
 def test_labels_that_give_the_verdict_away_stay_out() -> None:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rag_monitor.domain.conversation import EarlierTurn
 from rag_monitor.domain.hit import Hit, HitKind
 from rag_monitor.domain.ports import BlobFormat
 from rag_monitor.domain.trace import (
@@ -81,6 +82,14 @@ traces = st.builds(
     ),
     contexts=st.none() | lists_of(documents),
     context_block=st.none() | words,
+    history=lists_of(
+        st.builds(
+            EarlierTurn,
+            question=words.filter(str.strip),
+            answer=words,
+            trace_id=st.none(),
+        )
+    ),
     timings=st.builds(
         Timings,
         first_byte_ms=times,
@@ -235,6 +244,10 @@ def test_the_times_of_a_row_are_read_with_their_zone() -> None:
         ({"label": ["yes"]}, "label"),
         ({"relevant_ids": 3}, "relevant_ids"),
         ({"id": ["x"]}, "id"),
+        ({"history": "And before?"}, "history"),
+        ({"history": ["And before?"]}, "history[0]"),
+        ({"history": [{"answer": "a"}]}, "history[0].question"),
+        ({"history": [{"question": "q", "answer": ["a"]}]}, "history[0].answer"),
     ],
 )
 def test_a_wrong_field_is_named_in_the_message(change: dict[str, Any], field: str) -> None:

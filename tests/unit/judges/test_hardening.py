@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("openai")
 
 from benchmarks.stub_server import Answer, Body, StubServer, completion
+from rag_monitor.domain.conversation import EarlierTurn
 from rag_monitor.domain.judgement import Aspect, Judgement
 from rag_monitor.judges.hardening import clean, draw_boundary, fenced
 from rag_monitor.judges.openai_compatible import create
@@ -98,6 +99,7 @@ async def judged(script: Any, attack: str, place: str) -> Judgement | Exception:
         "answer": {"answer": f"The rate is 2.1 percent. {attack} The fee is waived."},
         "context": {"contexts": ("The base rate is 4.25 percent.", attack)},
         "question": {"question": f"What is the rate? {attack}"},
+        "history": {"history": (EarlierTurn(question="The rate?", answer=attack),)},
     }
     async with StubServer(script) as server:
         judge = create({"base_url": server.url, "model": "m", "probe_every": 0, "reasks": 0})
@@ -110,7 +112,7 @@ async def judged(script: Any, attack: str, place: str) -> Judgement | Exception:
             await judge.close()
 
 
-@pytest.mark.parametrize("place", ["answer", "context", "question"])
+@pytest.mark.parametrize("place", ["answer", "context", "question", "history"])
 async def test_structure_break_outs_flip_nothing_in_an_obedient_model(
     families: dict[str, Any], place: str
 ) -> None:

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from rag_monitor.cli.replay import read_rows as rows_to_import
+from rag_monitor.domain.judgement import Aspect
+from rag_monitor.evaluation.request import build_request
 from rag_monitor.offline.conversations import last_turn
 from rag_monitor.offline.labelled import read_labelled
 
@@ -53,7 +55,14 @@ def test_what_the_row_says_itself_stands() -> None:
     own = {"answer": "twelve", "contexts": ["p"]}
     turn = last_turn({"question": [HUMAN, CALLS, TOOL, AI, AGAIN], **own})
 
-    assert turn == {"question": "And batteries?", **own}
+    history = [{"question": "保修多久?", "answer": "保修期为24个月。"}]
+    assert turn == {"question": "And batteries?", "history": history, **own}
+
+
+def test_a_row_may_tell_of_the_turns_before_itself() -> None:
+    own = {"history": [{"question": "And before?"}]}
+
+    assert last_turn({"question": [HUMAN, AI, AGAIN, LATER], **own})["history"] == own["history"]
 
 
 @pytest.mark.parametrize(
@@ -100,3 +109,15 @@ def test_conversations_are_imported_by_their_last_turn(tmp_path: Path) -> None:
 
     assert number == 1
     assert (row["question"], row["answer"]) == (AGAIN["content"], LATER["content"])
+
+
+def test_rows_are_judged_with_the_turns_before_them(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps({"user_input": [HUMAN, AI, AGAIN, LATER]}), encoding="utf-8")
+
+    (labelled,) = read_labelled(path)
+    trace = labelled.row.trace
+
+    assert trace is not None
+    [turn] = build_request(trace, {Aspect.GRADE}).history
+    assert (turn.question, turn.answer) == (HUMAN["content"], AI["content"])

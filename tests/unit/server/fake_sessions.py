@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from rag_monitor.domain.conversation import EarlierTurn
 from rag_monitor.domain.session import Neighbours, Session, SessionPage, SessionQuery, Turn
 from rag_monitor.domain.stored import StoredTrace
 from rag_monitor.errors import MalformedPayload, NotFound
@@ -59,6 +60,21 @@ class FakeSessions:
             previous=ids[place - 1] if place else None,
             following=ids[place + 1] if place + 1 < len(ids) else None,
         )
+
+
+class FakeEarlierTurns:
+    """The stored traces of `FakeTraces`, as earlier turns."""
+
+    def __init__(self, stored: Mapping[tuple[str, str], StoredTrace]) -> None:
+        self._stored = stored
+
+    def named(self, project: str, trace_ids: Sequence[str]) -> list[EarlierTurn]:
+        found = [self._stored.get((project, trace_id)) for trace_id in trace_ids]
+        traces = sorted((one.trace for one in found if one), key=lambda trace: trace.started_at)
+        return [
+            EarlierTurn(question=t.question or "", answer=t.answer or "", trace_id=t.trace_id)
+            for t in traces
+        ]
 
 
 def _turn(stored: StoredTrace) -> Turn:

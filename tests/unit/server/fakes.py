@@ -50,7 +50,7 @@ from tests.unit.server.fake_documents import FakeDocuments, FakeInventory
 from tests.unit.server.fake_estimates import FakeEstimates
 from tests.unit.server.fake_keys import FakeAudit, FakeKeys
 from tests.unit.server.fake_receiver import FakeReceiver as FakeReceiver
-from tests.unit.server.fake_sessions import FakeSessions
+from tests.unit.server.fake_sessions import FakeEarlierTurns, FakeSessions
 from tests.unit.server.fake_topics import FakeTopics
 from tests.unit.server.story import JUDGE, story, story_alerts, story_incidents
 
@@ -477,6 +477,7 @@ def make_services(
         receiver=FakeReceiver(),
         traces=traces,
         sessions=FakeSessions(traces.stored),
+        earlier_turns=FakeEarlierTurns(traces.stored),
         topics=FakeTopics(),
         feedback=feedback,
         label_queue=FakeLabelQueue([] if empty else stored),

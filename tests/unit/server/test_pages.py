@@ -10,6 +10,8 @@ import httpx
 import pytest
 
 from rag_monitor.domain.alert import RuleKind
+from rag_monitor.domain.conversation import EarlierTurn
+from rag_monitor.domain.decision import SamplingDecision, SamplingReason
 from rag_monitor.domain.fault import Diagnosis, EvidenceKind, Fault, FaultEvidence
 from rag_monitor.domain.hit import Hit, HitKind
 from rag_monitor.domain.judgement import Aspect, Verdict
@@ -155,6 +157,51 @@ async def test_a_trace_shows_what_was_at_fault_and_why(services: Services) -> No
     ]
 
 
+async def test_a_trace_shows_the_earlier_turns_that_it_was_judged_with(services: Services) -> None:
+    first = make_trace("What do adults <b>pay</b>?", "14 euros.", id="first", session_id="s")
+    second = make_trace("And students?", "9 euros.", id="second", session_id="s")
+    decision = SamplingDecision(
+        judge="embedded",
+        included=True,
+        probability=1.0,
+        reason=SamplingReason.ALWAYS,
+        history=(first.trace_id, "f" * 32),
+    )
+    for trace, decisions in ((first, ()), (second, (decision,))):
+        stored = replace(make_stored(trace), decisions=decisions)
+        services.traces.stored["default", trace.trace_id] = stored
+    path = f"/traces/{second.trace_id}"
+    async with open_client(services, headers=HTML) as client:
+        text = (await client.get(path)).text
+        chinese = (await client.get(path, headers={"accept-language": "zh"})).text
+        alone = (await client.get(f"/traces/{first.trace_id}")).text
+        told = (await client.get(f"/api/v1{path}")).json()
+    panel = text.split('id="earlier"')[1].split("</details>")[0]
+
+    assert "Judged with 1 earlier turn<" in panel, "the other one is gone"
+    assert f'<a href="/traces/{first.trace_id}">What do adults &lt;b&gt;pay' in panel
+    assert "14 euros." in panel
+    assert "评判时结合了之前的 1 轮对话" in chinese
+    assert 'id="earlier"' not in alone
+    assert told["decisions"][0]["history"] == [first.trace_id, "f" * 32]
+
+
+async def test_a_trace_shows_the_turns_that_it_tells_of_itself(services: Services) -> None:
+    turn = EarlierTurn(question="What do adults pay?", answer="14 euros.")
+    follow_up = make_trace("And students?", "9 euros.", id="own", history=(turn,))
+    whole = make_trace("How long is the warranty?", id="whole", history=(turn,))
+    for trace in (follow_up, whole):
+        services.traces.stored["default", trace.trace_id] = make_stored(trace)
+    async with open_client(services, headers=HTML) as client:
+        text = (await client.get(f"/traces/{follow_up.trace_id}")).text
+        stands_alone = (await client.get(f"/traces/{whole.trace_id}")).text
+        told = (await client.get(f"/api/v1/traces/{whole.trace_id}")).json()
+
+    assert "What do adults pay?" in text.split('id="earlier"')[1].split("</details>")[0]
+    assert 'id="earlier"' not in stands_alone
+    assert told["history"] == [{"question": "What do adults pay?", "answer": "14 euros."}]
+
+
 @pytest.mark.parametrize("hostile", HOSTILE)
 async def test_what_was_traced_is_only_ever_text(hostile: str) -> None:
     services = make_services()
@@ -170,6 +217,7 @@ async def test_what_was_traced_is_only_ever_text(hostile: str) -> None:
         model=hostile,
         tags=(hostile,),
         hits=(Hit(kind=HitKind.PLUGIN, name=hostile),),
+        history=(EarlierTurn(question=hostile, answer=hostile),),
     )
     stored = make_stored(trace)
     scores = tuple(replace(score, detail=hostile) for score in stored.scores)

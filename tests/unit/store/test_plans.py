@@ -18,6 +18,7 @@ from rag_monitor.store import listing, purge_horizon
 from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.store import Store
 from rag_monitor.store.tables import LOW_SCORE, rollups
+from rag_monitor.testing import make_task, make_trace
 
 
 def _plan(store: Store, query: TraceQuery) -> str:
@@ -97,6 +98,16 @@ def test_only_the_minutes_that_are_added_up_anew_are_looked_at(tmp_path: Path) -
                 connection.execute(rows).all()
 
         assert all("minute=?" in plan for plan in _plans(store, ask))
+
+
+def test_earlier_turns_are_looked_for_in_the_index_of_sessions(tmp_path: Path) -> None:
+    """A session may have very many turns, and a batch many sessions."""
+    tasks = [make_task(make_trace(id=f"t{n}", session_id=f"s{n}")) for n in range(3)]
+    with Store.open(StoreOptions(url=f"sqlite:///{tmp_path / 'm.db'}", ballast_bytes=0)) as store:
+        plans = _plans(store, lambda: store.earlier_turns.before(tasks), "traces")
+    looked_up = [plan for plan in plans if "traces" in plan]
+    assert len(looked_up) == len(tasks)
+    assert all("ix_traces_session" in plan and "started_at<?" in plan for plan in looked_up), plans
 
 
 def test_looking_for_suspects_reads_no_task_that_waits(tmp_path: Path) -> None:
