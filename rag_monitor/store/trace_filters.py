@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from sqlalchemy import (
@@ -37,6 +38,8 @@ _BY_TIME: Final = ("app", "release", "user_id", "session_id")
 """Filters with an index of traces by time."""
 _BY_TERM: Final = ("environment", "model")
 """Columns that are terms, too."""
+_FIRST: Final = datetime(1970, 1, 1, tzinfo=UTC)
+"""No time is earlier."""
 REFUSES_FROM: Final = 0.5
 """A score of the refusal metric from here on says that the answer declines."""
 
@@ -155,22 +158,32 @@ def about(
     return conditions
 
 
-def of_score(query: TraceQuery, table: FromClause, *, low: bool = False) -> Conditions:
-    """The scores of the metric that fit.
-
-    Args:
-        query: With a metric.
-        table: `scores`, or an alias of it.
-        low: In the words of the index of low scores.
-    """
+def of_score(query: TraceQuery, table: FromClause) -> Conditions:
+    """The scores of the metric that fit."""
     columns = table.c
     conditions: Conditions = [columns.metric == query.metric, columns.superseded.is_(False)]
+    return conditions + _between(query, columns.value)
+
+
+def scores_by_time(query: TraceQuery, *, postgresql: bool) -> Conditions:
+    """As `of_score`, so that SQLite takes an index by time, and not the one by value."""
+    columns = scores.c
+    conditions: Conditions = [columns.metric == query.metric, columns.superseded.is_(False)]
+    conditions += plainly(_between(query, columns.value), postgresql=postgresql)
+    if query.below is not None and query.below <= LOW_SCORE:
+        # In the words of the index of low scores.
+        conditions.append(columns.value < literal_column(str(LOW_SCORE)))
+    if not postgresql:
+        conditions.append(columns.started_at >= _FIRST)
+    return conditions
+
+
+def _between(query: TraceQuery, value: ColumnElement[Any]) -> Conditions:
+    conditions: Conditions = []
     if query.below is not None:
-        conditions.append(columns.value < query.below)
-        if low and query.below <= LOW_SCORE:
-            conditions.append(columns.value < literal_column(str(LOW_SCORE)))
+        conditions.append(value < query.below)
     if query.above is not None:
-        conditions.append(columns.value > query.above)
+        conditions.append(value > query.above)
     return conditions
 
 

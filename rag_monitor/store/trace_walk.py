@@ -196,7 +196,11 @@ class Walk:
             elif query.app is not None:
                 conditions.append(table.c.app == query.app)
         if table is scores:
-            conditions += trace_filters.of_score(query, table, low=self.is_by_time)
+            conditions += (
+                trace_filters.scores_by_time(query, postgresql=self.postgresql)
+                if self.is_by_time
+                else trace_filters.of_score(query, table)
+            )
         if table is faults and query.fault is not None:
             conditions.append(table.c.fault == query.fault.value)
         return conditions
