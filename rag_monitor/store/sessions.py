@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
-import orjson
-from sqlalchemy import Connection, and_, cast, exists, func, or_, select
-from sqlalchemy.types import Text
+from sqlalchemy import Connection, and_, func, or_, select
 
 from rag_monitor.domain.clean_text import clean_text
 from rag_monitor.domain.fault import Diagnosis
 from rag_monitor.domain.session import Neighbours, Session, SessionPage, SessionQuery, Turn
 from rag_monitor.domain.trace import Timings, TraceStatus
 from rag_monitor.errors import NotFound
+from rag_monitor.store import listing, trace_finder, trace_terms
 from rag_monitor.store.annotations import load_feedback
 from rag_monitor.store.bulk import LOOKUP
 from rag_monitor.store.engine import Database
 from rag_monitor.store.fault_rows import load_diagnoses
 from rag_monitor.store.page_cursor import decode_cursor, encode_cursor
 from rag_monitor.store.tables import faults, scores, traces
+from rag_monitor.store.trace_filters import Turns
+from rag_monitor.store.trace_finder import Found
 from rag_monitor.store.trace_reads import load_hits
 from rag_monitor.store.trace_rows import load_hit
 
@@ -30,6 +32,8 @@ MOST_TURNS: Final = 200
 TURNS_IN_A_LIST: Final = 50
 """The same of each session of a page."""
 MAX_PAGE: Final = 200
+MOST_LOOKED_AT: Final = 400
+"""Sessions that one page of them looks at."""
 _TIMINGS: Final = (
     *("first_byte_ms", "generation_ms", "end_to_end_ms", "retrieval_ms", "first_token_ms"),
 )
@@ -45,27 +49,25 @@ class Sessions:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def search(self, query: SessionQuery) -> SessionPage:
+    def search(
+        self, query: SessionQuery, keep: Callable[[Session], bool] | None = None
+    ) -> SessionPage:
         """One page of sessions; each with its newest turns, whether they fit the query or not.
 
-        A session is listed once, at the newest of its turns that fits. Reads the traces that fit
-        from the newest on until the page is full, and per trace one entry of an index.
+        A session is listed once, at the first of its turns that fits in the order asked for.
+
+        Args:
+            query: Its `resolved` is left to `keep`.
+            keep: Leaves out sessions by what their turns say of them.
 
         Raises:
-            MalformedPayload: The cursor is not one this store handed out.
+            MalformedPayload: The cursor is not one this store handed out, or one of another order.
         """
         limit = max(1, min(query.limit, MAX_PAGE))
         with self._database.read() as connection:
-            rows = connection.execute(_newest_turns(query, limit + 1)).all()
-            shown = rows[:limit]
-            items = [
-                _load(connection, query.project, row.session_id, TURNS_IN_A_LIST) for row in shown
-            ]
-        last = shown[-1] if len(rows) > limit else None
-        return SessionPage(
-            items=tuple(item for item in items if item is not None),
-            next_cursor=None if last is None else encode_cursor(last.started_at, last.trace_id),
-        )
+            listed = _Listing(connection, query, self._database.is_postgresql, keep)
+            page = listed.page(limit)
+            return replace(page, indexed_since=trace_terms.indexed_since(connection, query))
 
     def get(
         self, project: str, session_id: str, *, cursor: str | None = None, limit: int = MOST_TURNS
@@ -128,50 +130,64 @@ def _before(table: Any, started_at: datetime, trace_id: str) -> Any:
     )
 
 
-def _newest_turns(query: SessionQuery, limit: int) -> Any:
-    """The newest fitting turn of each session."""
-    later = traces.alias("later")
-    is_later = or_(
-        later.c.started_at > traces.c.started_at,
-        and_(
-            later.c.started_at == traces.c.started_at,
-            later.c.trace_id > traces.c.trace_id,
-        ),
-    )
-    same = later.c.session_id == traces.c.session_id
-    has_later = exists().where(
-        same,
-        later.c.started_at >= traces.c.started_at,
-        is_later,
-        later.c.session_id.is_not(None),
-        *_fits(query, later.c),
-    )
-    conditions = [traces.c.session_id.is_not(None), *_fits(query, traces.c), ~has_later]
-    if query.cursor is not None:
-        conditions.append(_before(traces.c, *decode_cursor(query.cursor)))
-    return (
-        select(traces.c.session_id, traces.c.started_at, traces.c.trace_id)
-        .where(*conditions)
-        .order_by(traces.c.started_at.desc(), traces.c.trace_id.desc())
-        .limit(limit)
-    )
+class _Listing:
+    """One page of sessions."""
 
+    def __init__(
+        self,
+        connection: Connection,
+        query: SessionQuery,
+        postgresql: bool,
+        keep: Callable[[Session], bool] | None,
+    ) -> None:
+        self._connection = connection
+        self._query = query
+        self._postgresql = postgresql
+        self._keep = keep
+        self._seen: list[str] = []
+        """Sessions that have had their turn, on this page or before it."""
 
-def _fits(query: SessionQuery, table: Any) -> list[Any]:
-    conditions = [table.project == query.project]
-    for name in ("app", "release", "environment", "user_id"):
-        value = getattr(query, name)
-        if value is not None:
-            conditions.append(table[name] == clean_text(value))
-    if query.tag is not None:
-        # Tags are a JSON list of texts as orjson writes it; a quotation mark in one is escaped.
-        element = orjson.dumps(clean_text(query.tag)).decode()
-        conditions.append(cast(table.tags, Text).contains(element, autoescape=True))
-    if query.since is not None:
-        conditions.append(table.started_at >= query.since)
-    if query.until is not None:
-        conditions.append(table.started_at < query.until)
-    return conditions
+    def page(self, limit: int) -> SessionPage:
+        items: list[Session] = []
+        cursor = self._query.cursor
+        last: str | None = None
+        while True:
+            found = self._find(replace(self._query, cursor=cursor), limit + 1, self._seen)
+            rows = listing.rows_of(self._connection, self._query.project, found.keys)
+            keys = {key.trace_id: key for key in found.keys}
+            for row in rows:  # without those that were erased meanwhile
+                if row.session_id in self._seen:
+                    continue
+                if len(items) == limit:
+                    return SessionPage(items=tuple(items), next_cursor=last)
+                if len(self._seen) == MOST_LOOKED_AT:
+                    return SessionPage(items=tuple(items), next_cursor=last, partial=True)
+                last = trace_finder.cursor_of(self._query, keys[row.trace_id])
+                self._seen.append(row.session_id)
+                if self._is_first(row):
+                    items += self._loaded(row.session_id)
+            if found.partial or found.next_cursor is None:
+                return SessionPage(
+                    items=tuple(items), next_cursor=found.next_cursor, partial=found.partial
+                )
+            cursor = found.next_cursor
+
+    def _is_first(self, row: Any) -> bool:
+        """Whether no page before this one lists the session."""
+        if self._query.cursor is None:
+            return True
+        first = self._find(replace(self._query, cursor=None, session_id=row.session_id), 1)
+        return bool(first.keys) and first.keys[0].trace_id == row.trace_id
+
+    def _loaded(self, session_id: str) -> list[Session]:
+        session = _load(self._connection, self._query.project, session_id, TURNS_IN_A_LIST)
+        return [] if session is None or (self._keep and not self._keep(session)) else [session]
+
+    def _find(self, query: SessionQuery, limit: int, without: Sequence[str] = ()) -> Found:
+        turns = Turns(without=tuple(without))
+        return trace_finder.find(
+            self._connection, query, limit, postgresql=self._postgresql, turns=turns
+        )
 
 
 def _load(

@@ -78,6 +78,12 @@ def find(
     return _Search(connection, walk, limit).page()
 
 
+def cursor_of(query: TraceQuery, key: Any) -> str:
+    """Where a page starts after a trace of `Found.keys`."""
+    walk = Walk(query=query, postgresql=False)
+    return walk.cursor(walk.place_of(key))
+
+
 class _Search:
     """One page."""
 

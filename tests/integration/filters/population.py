@@ -1,4 +1,4 @@
-"""Random traces with all that filters ask about, and whether one fits a query, worked out plainly."""
+"""Random traces with all that filters ask about, and whether one fits, worked out plainly."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def fits(stored: StoredTrace, query: TraceQuery) -> bool:
             query.metric is None or bool(_values(stored, query)),
             query.fault is None or query.fault in {one.fault for one in stored.faults},
             query.rating is None or rated == {"up": 1.0, "down": 0.0}[query.rating.value],
-            query.refused is None or bool(refused) and (1.0 in refused) is query.refused,
+            query.refused is None or (bool(refused) and (1.0 in refused) is query.refused),
             query.since is None or trace.started_at >= query.since,
             query.until is None or trace.started_at < query.until,
             query.q is None or clean_text(query.q).lower() in (trace.question or "").lower(),

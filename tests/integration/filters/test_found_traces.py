@@ -30,10 +30,9 @@ from rag_monitor.testing import EPOCH, ManualClock
 from tests.integration.filters import population
 from tests.integration.filters.population import Population, fits, place_of
 
-COUNT = int(os.environ.get("RAG_MONITOR_TEST_FILTER_TRACES", "1200"))
+COUNT = int(os.environ.get("RAG_MONITOR_TEST_FILTER_TRACES", "2000"))
 """Traces of each database; `make test-filters` makes 20,000."""
-QUERIES = COUNT // 10
-SESSIONS = False
+QUERIES = min(COUNT // 20, 400)
 SEED = int(os.environ.get("RAG_MONITOR_TEST_FILTER_SEED", "28"))
 VALUES: dict[str, Sequence[Any]] = {
     "app": (*population.APPS, "nobody"),
@@ -91,10 +90,11 @@ def test_every_query_finds_what_looking_at_each_trace_finds(
             monkeypatch.setattr(trace_finder, name, chance.choice((0, 10, COUNT)))
         among = sorted((one for one in kept if fits(one, query)), key=lambda o: place_of(o, query))
         wanted = [one.trace.trace_id for one in among]
+        query = replace(query, limit=chance.choice((7, 50)) if len(wanted) < 200 else 500)
         assert _all_pages(store, query) == wanted, (query, walked)
-        if SESSIONS: assert _all_sessions(store, query) == list(
-            dict.fromkeys(one.trace.session_id for one in among if one.trace.session_id)
-        ), (query, walked)
+        if len(wanted) < 200 or chance.random() < 0.1:
+            sessions = [one.trace.session_id for one in among if one.trace.session_id]
+            assert _all_sessions(store, query) == list(dict.fromkeys(sessions)), (query, walked)
 
 
 def _queries(chance: random.Random) -> Iterator[TraceQuery]:
@@ -127,7 +127,6 @@ def _ordered(given: dict[str, Any], chance: random.Random) -> TraceQuery:
         project="default",
         sort=chance.choice(sorts),
         order=chance.choice(tuple(Order)),
-        limit=chance.choice((7, 50, 500)),
         **given,
     )
 

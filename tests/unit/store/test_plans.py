@@ -23,9 +23,13 @@ from rag_monitor.store.trace_walk import Walk
 
 def _plan(store: Store, query: TraceQuery) -> str:
     walk = Walk(query=query, postgresql=False)
-    statement = walk.rows(True, None).limit(200).compile(
-        dialect=sqlite.dialect(),  # type: ignore[no-untyped-call]
-        compile_kwargs={"literal_binds": True},
+    statement = (
+        walk.rows(True, None)
+        .limit(200)
+        .compile(
+            dialect=sqlite.dialect(),  # type: ignore[no-untyped-call]
+            compile_kwargs={"literal_binds": True},
+        )
     )
     with store._database.read() as connection:
         rows = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}").all()
