@@ -79,7 +79,7 @@ class FilterKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TraceFilter:
+class Filter:
     """One thing that traces can be filtered by; of several, all must hold."""
 
     name: str
@@ -106,42 +106,40 @@ def _choices(values: Iterable[StrEnum]) -> tuple[str, ...]:
 
 
 FILTERS: Final = (
-    TraceFilter(name="app", label=msgid("App"), help=msgid("Only this application.")),
-    TraceFilter(name="release", label=msgid("Release"), help=msgid("Only this release.")),
-    TraceFilter(
-        name="environment", label=msgid("Environment"), help=msgid("Only this environment.")
-    ),
-    TraceFilter(
+    Filter(name="app", label=msgid("App"), help=msgid("Only this application.")),
+    Filter(name="release", label=msgid("Release"), help=msgid("Only this release.")),
+    Filter(name="environment", label=msgid("Environment"), help=msgid("Only this environment.")),
+    Filter(
         name="session_id",
         label=msgid("Session"),
         help=msgid("Only traces of this session, by its id."),
     ),
-    TraceFilter(name="user_id", label=msgid("User"), help=msgid("Who asked."), on_pages="user"),
-    TraceFilter(name="tag", label=msgid("Tag"), help=msgid("Only traces with this tag.")),
-    TraceFilter(
+    Filter(name="user_id", label=msgid("User"), help=msgid("Who asked."), on_pages="user"),
+    Filter(name="tag", label=msgid("Tag"), help=msgid("Only traces with this tag.")),
+    Filter(
         name="model",
         label=msgid("Model"),
         help=msgid("The model that wrote the answer, as its application names it."),
     ),
-    TraceFilter(
+    Filter(
         name="knowledge_base",
         label=msgid("Knowledge base"),
         help=msgid("Only traces that asked this knowledge base, or hold a passage of it."),
     ),
-    TraceFilter(
+    Filter(
         name="document",
         label=msgid("Document"),
         help=msgid("Only traces that retrieved the document with this id."),
     ),
-    TraceFilter(
+    Filter(
         name="plugin", label=msgid("Plugin"), help=msgid("Only traces that called this plugin.")
     ),
-    TraceFilter(
+    Filter(
         name="workflow",
         label=msgid("Workflow"),
         help=msgid("Only traces that called this workflow."),
     ),
-    TraceFilter(
+    Filter(
         name="outcome",
         label=msgid("Call ended"),
         help=msgid(
@@ -151,61 +149,61 @@ FILTERS: Final = (
         kind=FilterKind.CHOICE,
         choices=_choices(HitOutcome),
     ),
-    TraceFilter(
+    Filter(
         name="language",
         label=msgid("Language"),
         help=msgid("What the question is written in, by its letters."),
         kind=FilterKind.CHOICE,
         choices=_choices(QuestionLanguage),
     ),
-    TraceFilter(
+    Filter(
         name="status",
         label=msgid("Status"),
         help=msgid("How the request ended; `error`: it failed."),
         kind=FilterKind.CHOICE,
         choices=_choices(TraceStatus),
     ),
-    TraceFilter(
+    Filter(
         name="latency_above",
         label=msgid("Slower than"),
         help=msgid("Only traces whose whole answer took longer than so many milliseconds."),
         kind=FilterKind.MILLISECONDS,
     ),
-    TraceFilter(
+    Filter(
         name="metric",
         label=msgid("Metric"),
         help=msgid("Only traces with a score of this metric."),
         kind=FilterKind.METRIC,
     ),
-    TraceFilter(
+    Filter(
         name="below",
         label=msgid("Below"),
         help=msgid("With `metric`: only scores below this."),
         kind=FilterKind.RATIO,
         needs="metric",
     ),
-    TraceFilter(
+    Filter(
         name="above",
         label=msgid("Above"),
         help=msgid("With `metric`: only scores above this."),
         kind=FilterKind.RATIO,
         needs="metric",
     ),
-    TraceFilter(
+    Filter(
         name="fault",
         label=msgid("Fault"),
         help=msgid("What a judge found at fault; `none`: nothing."),
         kind=FilterKind.CHOICE,
         choices=_choices(Fault),
     ),
-    TraceFilter(
+    Filter(
         name="rating",
         label=msgid("Users say"),
         help=msgid("What users said of the answer: `up` for satisfied, `down` for not."),
         kind=FilterKind.CHOICE,
         choices=_choices(UserRating),
     ),
-    TraceFilter(
+    Filter(
         name="refused",
         label=msgid("Refused"),
         help=msgid("`true`: a judge says that the answer declines; `false`: none of them does."),

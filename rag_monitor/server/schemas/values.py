@@ -112,6 +112,24 @@ Hints = Annotated[
     ),
 ]
 """A field of answers that a filter can empty."""
+Partial = Annotated[
+    bool,
+    Field(
+        default=False,
+        description="true: the page ends, full or not, after so much was looked through; go on "
+        "with `next_cursor`.",
+    ),
+]
+"""A field of lists whose reading is bounded."""
+IndexedSince = Annotated[
+    datetime | None,
+    Field(
+        default=None,
+        description="Set where older traces wait for the index that these filters ask: those that "
+        "began then or before may be missing until it is complete.",
+    ),
+]
+"""A field of lists that ask an index which an earlier release did not have."""
 
 
 def _number(value: object) -> object:
