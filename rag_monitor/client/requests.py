@@ -204,7 +204,7 @@ class Requests:
             cursor = page.get("next_cursor")
             if cursor is None:
                 return
-            if not page[member] and page.get("looked_back_to") is None:
+            if not page[member] and not page.get("partial"):
                 raise self._strange("an empty page that is not the last")
             if left is not None:
                 left -= len(page[member])
@@ -273,4 +273,6 @@ def _text(value: object) -> str:
                 "{value!r} has no time zone; use datetime(..., tzinfo=timezone.utc)", value=value
             )
         return value.isoformat()
+    if isinstance(value, bool):
+        return "true" if value else "false"
     return str(value)

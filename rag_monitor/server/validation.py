@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, Final
 
 from fastapi import Request
@@ -288,3 +289,15 @@ def _unknown_judge(value: str, judges: Sequence[str]) -> Unknown:
 def sentences(unknown: Sequence[Unknown], language: str) -> list[str]:
     """What an answer says of them, in a language."""
     return [translate(one.message, language) for one in unknown]
+
+
+def waiting_for_index(since: datetime | None, language: str) -> list[str]:
+    """What an answer says of traces that wait for the index it was read from."""
+    if since is None:
+        return []
+    message = Message(
+        "Traces that began at or before {time:%Y-%m-%d %H:%M} UTC are still being indexed for "
+        "these filters; until they are, some of them may be missing here.",
+        time=since,
+    )
+    return [translate(message, language)]

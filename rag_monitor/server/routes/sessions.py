@@ -17,7 +17,7 @@ from rag_monitor.server.problems import AskedLanguage, ProblemError
 from rag_monitor.server.schemas.filters import FilterFields
 from rag_monitor.server.schemas.sessions import SessionDetail, SessionList
 from rag_monitor.server.schemas.values import Given, UserId
-from rag_monitor.server.validation import OnceRoute, sentences, unknown_names
+from rag_monitor.server.validation import OnceRoute, sentences, unknown_names, waiting_for_index
 from rag_monitor.store.sessions import MOST_TURNS
 
 router = APIRouter(prefix="/api/v1", tags=[msgid("Sessions")], route_class=OnceRoute)
@@ -80,10 +80,13 @@ def list_sessions(
             page = services.sessions.search(query, keeps(query))
     except MalformedPayload as error:
         raise ProblemError(422, _BAD_CURSOR) from error
-    if page.items or where.cursor is not None:
+    if where.cursor is not None:
         return SessionList.from_domain(page)
-    unknown = unknown_names(services, caller.project, app=where.app, release=where.release)
-    return SessionList.from_domain(page, sentences(unknown, language))
+    hints = waiting_for_index(page.indexed_since, language)
+    if not page.items:
+        unknown = unknown_names(services, caller.project, app=where.app, release=where.release)
+        hints += sentences(unknown, language)
+    return SessionList.from_domain(page, hints)
 
 
 @router.get("/sessions/{session_id:path}")

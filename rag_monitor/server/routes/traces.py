@@ -25,7 +25,7 @@ from rag_monitor.server.schemas.traces import (
     TraceList,
 )
 from rag_monitor.server.schemas.values import TraceId, UserId, plain
-from rag_monitor.server.validation import OnceRoute, sentences, unknown_names
+from rag_monitor.server.validation import OnceRoute, sentences, unknown_names, waiting_for_index
 
 router = APIRouter(prefix="/api/v1", tags=[msgid("Traces")], route_class=OnceRoute)
 
@@ -157,10 +157,13 @@ def list_traces(
         raise ProblemError(
             422, "`cursor`: is not one this server gave for this order; start again without it."
         ) from error
-    if page.items or where.cursor is not None:
+    if where.cursor is not None:
         return TraceList.from_domain(page)
-    unknown = unknown_names(services, caller.project, app=where.app, release=where.release)
-    return TraceList.from_domain(page, sentences(unknown, language))
+    hints = waiting_for_index(page.indexed_since, language)
+    if not page.items:
+        unknown = unknown_names(services, caller.project, app=where.app, release=where.release)
+        hints += sentences(unknown, language)
+    return TraceList.from_domain(page, hints)
 
 
 @router.get("/traces/{trace_id}")

@@ -108,7 +108,7 @@ Hints = Annotated[
     Field(
         default_factory=list,
         description="Where the answer is empty: filters whose value nothing stored has, and the "
-        "nearest value there is.",
+        "nearest value there is. Of lists also: what is missing until it is indexed.",
     ),
 ]
 """A field of answers that a filter can empty."""
