@@ -364,9 +364,7 @@ def _fold(store: Store, first: datetime, minutes: int, end: datetime) -> None:
         for app in APPS
     ]
     store._database.transact(
-        lambda connection: rollup_tiers.invalidate(
-            store._database, connection, places, end - timedelta(hours=1)
-        )
+        lambda connection: rollup_tiers.invalidate(connection, places, end - timedelta(hours=1))
     )
     while stale := store.rollups.stale(end, 200):
         shortest = [block for block in stale if block.minutes == stale[0].minutes]

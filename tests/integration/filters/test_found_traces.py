@@ -92,7 +92,7 @@ def test_every_query_finds_what_looking_at_each_trace_finds(
         wanted = [one.trace.trace_id for one in among]
         query = replace(query, limit=chance.choice((7, 50)) if len(wanted) < 200 else 500)
         assert _all_pages(store, query) == wanted, (query, walked)
-        if len(wanted) < 200 or chance.random() < 0.1:
+        if len(wanted) < 200 and chance.random() < 0.4:
             sessions = [one.trace.session_id for one in among if one.trace.session_id]
             assert _all_sessions(store, query) == list(dict.fromkeys(sessions)), (query, walked)
 
