@@ -190,6 +190,7 @@ def through_store(store: Any, now: datetime, rounds: int) -> dict[str, Any]:
     """The same questions without HTTP."""
     from rag_monitor.aggregation.estimates import Estimates
     from rag_monitor.aggregation.sessions import keeps
+    from rag_monitor.domain.selection import Selection
     from rag_monitor.domain.window import Series
     from rag_monitor.server.quality import COMBINED, app_quality, on_grid, step_for
     from rag_monitor.server.routes.sessions import SessionFilter
@@ -201,7 +202,10 @@ def through_store(store: Any, now: datetime, rounds: int) -> dict[str, Any]:
     for days in (1, 7):
         window = window_of(now, f"{days}d", None, None)
         found[f"overview of one app, {days}d"] = milliseconds(
-            lambda window=window: app_quality(estimates, "default", APP, window), rounds
+            lambda window=window: app_quality(
+                estimates, Selection(project="default", app=APP, window=window)
+            ),
+            rounds,
         )
         step = step_for(window, 60)
         series = Series(project="default", app=APP, metric=METRIC, judge=COMBINED)
