@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, and_, func, or_, select
 
@@ -32,8 +32,10 @@ MOST_TURNS: Final = 200
 TURNS_IN_A_LIST: Final = 50
 """The same of each session of a page."""
 MAX_PAGE: Final = 200
-MOST_LOOKED_AT: Final = 400
-"""Sessions that one page of them looks at."""
+MOST_LOOKED_AT: Final = 75
+"""Sessions that one page looks at where not all of them are kept."""
+_TOGETHER: Final = 50
+"""Sessions that are read together."""
 _TIMINGS: Final = (
     *("first_byte_ms", "generation_ms", "end_to_end_ms", "retrieval_ms", "first_token_ms"),
 )
@@ -151,37 +153,50 @@ class _Listing:
         items: list[Session] = []
         cursor = self._query.cursor
         last: str | None = None
+        looked_at = 0
         while True:
             found = self._find(replace(self._query, cursor=cursor), limit + 1, self._seen)
-            rows = listing.rows_of(self._connection, self._query.project, found.keys)
-            keys = {key.trace_id: key for key in found.keys}
-            for row in rows:  # without those that were erased meanwhile
-                if row.session_id in self._seen:
-                    continue
-                if len(items) == limit:
-                    return SessionPage(items=tuple(items), next_cursor=last)
-                if len(self._seen) == MOST_LOOKED_AT:
-                    return SessionPage(items=tuple(items), next_cursor=last, partial=True)
-                last = trace_finder.cursor_of(self._query, keys[row.trace_id])
-                self._seen.append(row.session_id)
-                if self._is_first(row):
-                    items += self._loaded(row.session_id)
+            for chunk in self._chunks(found, limit - len(items)):
+                loaded = self._loaded([row for _, row in chunk])
+                for key, row in chunk:
+                    if len(items) == limit:
+                        return SessionPage(items=tuple(items), next_cursor=last)
+                    if looked_at >= max(MOST_LOOKED_AT, limit):
+                        return SessionPage(items=tuple(items), next_cursor=last, partial=True)
+                    looked_at += 1
+                    last = trace_finder.cursor_of(self._query, key)
+                    session = loaded.get(row.session_id)
+                    if session is not None and (self._keep is None or self._keep(session)):
+                        items.append(session)
             if found.partial or found.next_cursor is None:
                 return SessionPage(
                     items=tuple(items), next_cursor=found.next_cursor, partial=found.partial
                 )
             cursor = found.next_cursor
 
+    def _chunks(self, found: Found, wanted: int) -> Iterator[list[tuple[Any, Any]]]:
+        """Keys and rows of the first turns of sessions: as many as are wanted, then the others."""
+        keys = {key.trace_id: key for key in found.keys}
+        new = []
+        for row in listing.rows_of(self._connection, self._query.project, found.keys):
+            if row.session_id not in self._seen:
+                self._seen.append(row.session_id)
+                new.append((keys[row.trace_id], row))
+        size = max(1, min(wanted, _TOGETHER))
+        for start in range(0, len(new), size):
+            yield new[start : start + size]
+
+    def _loaded(self, rows: Sequence[Any]) -> dict[str, Session]:
+        """Sessions with their newest turns, but for those that an earlier page lists."""
+        ours = [row.session_id for row in rows if self._is_first(row)]
+        return _load_many(self._connection, self._query.project, ours, TURNS_IN_A_LIST)
+
     def _is_first(self, row: Any) -> bool:
-        """Whether no page before this one lists the session."""
+        """Whether a turn is the first of its session that fits: no page before this one has it."""
         if self._query.cursor is None:
             return True
         first = self._find(replace(self._query, cursor=None, session_id=row.session_id), 1)
         return bool(first.keys) and first.keys[0].trace_id == row.trace_id
-
-    def _loaded(self, session_id: str) -> list[Session]:
-        session = _load(self._connection, self._query.project, session_id, TURNS_IN_A_LIST)
-        return [] if session is None or (self._keep and not self._keep(session)) else [session]
 
     def _find(self, query: SessionQuery, limit: int, without: Sequence[str] = ()) -> Found:
         turns = Turns(without=tuple(without))
@@ -193,6 +208,47 @@ class _Listing:
 def _load(
     connection: Connection, project: str, session_id: str, limit: int, cursor: str | None = None
 ) -> Session | None:
+    return _load_many(connection, project, [session_id], limit, cursor).get(session_id)
+
+
+def _load_many(
+    connection: Connection,
+    project: str,
+    session_ids: Sequence[str],
+    limit: int,
+    cursor: str | None = None,
+) -> dict[str, Session]:
+    """Sessions by id, each with its newest turns, or those before a cursor."""
+    heads = {name: _head(connection, project, name, limit, cursor) for name in session_ids}
+    rows = [row for head in heads.values() if head is not None for row in head.rows]
+    turns = {turn.trace_id: turn for turn in _turns(connection, project, rows)}
+    return {
+        name: Session(
+            session_id=name,
+            total=head.total,
+            first_at=head.first_at,
+            last_at=head.last_at,
+            turns=tuple(turns[row.trace_id] for row in head.rows),
+            earlier_cursor=head.earlier_cursor,
+        )
+        for name, head in heads.items()
+        if head is not None
+    }
+
+
+class _Head(NamedTuple):
+    """A session without what is known of its turns."""
+
+    total: int
+    first_at: datetime
+    last_at: datetime
+    rows: Sequence[Any]
+    earlier_cursor: str | None
+
+
+def _head(
+    connection: Connection, project: str, session_id: str, limit: int, cursor: str | None
+) -> _Head | None:
     ours = _of_session(project, session_id)
     ends = select(func.count(), func.min(traces.c.started_at), func.max(traces.c.started_at)).where(
         *ours
@@ -207,14 +263,8 @@ def _load(
     rows = connection.execute(statement.order_by(*order).limit(limit + 1)).all()
     shown = rows[:limit][::-1]
     more = shown[0] if len(rows) > limit else None
-    return Session(
-        session_id=session_id,
-        total=total,
-        first_at=first_at,
-        last_at=last_at,
-        turns=tuple(_turns(connection, project, shown)),
-        earlier_cursor=None if more is None else encode_cursor(more.started_at, more.trace_id),
-    )
+    earlier = None if more is None else encode_cursor(more.started_at, more.trace_id)
+    return _Head(total, first_at, last_at, shown, earlier)
 
 
 def _turns(connection: Connection, project: str, rows: Sequence[Any]) -> list[Turn]:
