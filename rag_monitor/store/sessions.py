@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final, NamedTuple
@@ -34,6 +34,12 @@ TURNS_IN_A_LIST: Final = 50
 MAX_PAGE: Final = 200
 MOST_LOOKED_AT: Final = 75
 """Sessions that one page looks at where not all of them are kept."""
+_TURNS: Final = 8
+"""Turns that are read for each session wanted."""
+_CROWDED: Final = 20
+"""Where turns have so few sessions, one in so many, those seen are left out by the database."""
+_MOST_COMPARED: Final = 5000
+"""Turns of the sessions of a page that are compared at once."""
 _TOGETHER: Final = 50
 """Sessions that are read together."""
 _TIMINGS: Final = (
@@ -154,8 +160,10 @@ class _Listing:
         cursor = self._query.cursor
         last: str | None = None
         looked_at = 0
+        without: Sequence[str] = ()
         while True:
-            found = self._find(replace(self._query, cursor=cursor), limit + 1, self._seen)
+            seen = len(self._seen)
+            found = self._find(replace(self._query, cursor=cursor), _TURNS * (limit + 1), without)
             for chunk in self._chunks(found, limit - len(items)):
                 loaded = self._loaded([row for _, row in chunk])
                 for key, row in chunk:
@@ -173,6 +181,8 @@ class _Listing:
                     items=tuple(items), next_cursor=found.next_cursor, partial=found.partial
                 )
             cursor = found.next_cursor
+            if len(self._seen) - seen < len(found.keys) // _CROWDED:
+                without = tuple(self._seen)
 
     def _chunks(self, found: Found, wanted: int) -> Iterator[list[tuple[Any, Any]]]:
         """Keys and rows of the first turns of sessions: as many as are wanted, then the others."""
@@ -188,15 +198,32 @@ class _Listing:
 
     def _loaded(self, rows: Sequence[Any]) -> dict[str, Session]:
         """Sessions with their newest turns, but for those that an earlier page lists."""
-        ours = [row.session_id for row in rows if self._is_first(row)]
+        first = rows if self._query.cursor is None else self._first(rows)
+        ours = [row.session_id for row in first]
         return _load_many(self._connection, self._query.project, ours, TURNS_IN_A_LIST)
 
-    def _is_first(self, row: Any) -> bool:
-        """Whether a turn is the first of its session that fits: no page before this one has it."""
-        if self._query.cursor is None:
-            return True
-        first = self._find(replace(self._query, cursor=None, session_id=row.session_id), 1)
-        return bool(first.keys) and first.keys[0].trace_id == row.trace_id
+    def _first(self, rows: Sequence[Any]) -> list[Any]:
+        """The turns that are the first of their session that fit: no page before has those."""
+        columns = (traces.c.trace_id, traces.c.session_id)
+        statement = select(*columns).where(
+            traces.c.project == self._query.project,
+            traces.c.session_id.in_([row.session_id for row in rows]),
+            traces.c.session_id.is_not(None),
+        )
+        turns = self._connection.execute(statement.limit(_MOST_COMPARED + 1)).all()
+        if len(turns) > _MOST_COMPARED:
+            return [row for row in rows if self._first_of(row.session_id) == row.trace_id]
+        session_of = {turn.trace_id: turn.session_id for turn in turns}
+        first: dict[str, str] = {}
+        for key in trace_finder.fitting(
+            self._connection, self._query, list(session_of), postgresql=self._postgresql
+        ):
+            first.setdefault(session_of[key.trace_id], key.trace_id)
+        return [row for row in rows if first.get(row.session_id) == row.trace_id]
+
+    def _first_of(self, session_id: str) -> str | None:
+        found = self._find(replace(self._query, cursor=None, session_id=session_id), 1)
+        return found.keys[0].trace_id if found.keys else None
 
     def _find(self, query: SessionQuery, limit: int, without: Sequence[str] = ()) -> Found:
         turns = Turns(without=tuple(without))
@@ -208,32 +235,17 @@ class _Listing:
 def _load(
     connection: Connection, project: str, session_id: str, limit: int, cursor: str | None = None
 ) -> Session | None:
-    return _load_many(connection, project, [session_id], limit, cursor).get(session_id)
+    head = _head(connection, project, session_id, limit, cursor)
+    if head is None:
+        return None
+    return _with_turns(connection, project, {session_id: head})[session_id]
 
 
 def _load_many(
-    connection: Connection,
-    project: str,
-    session_ids: Sequence[str],
-    limit: int,
-    cursor: str | None = None,
+    connection: Connection, project: str, session_ids: Sequence[str], limit: int
 ) -> dict[str, Session]:
-    """Sessions by id, each with its newest turns, or those before a cursor."""
-    heads = {name: _head(connection, project, name, limit, cursor) for name in session_ids}
-    rows = [row for head in heads.values() if head is not None for row in head.rows]
-    turns = {turn.trace_id: turn for turn in _turns(connection, project, rows)}
-    return {
-        name: Session(
-            session_id=name,
-            total=head.total,
-            first_at=head.first_at,
-            last_at=head.last_at,
-            turns=tuple(turns[row.trace_id] for row in head.rows),
-            earlier_cursor=head.earlier_cursor,
-        )
-        for name, head in heads.items()
-        if head is not None
-    }
+    """Sessions by id, each with its newest turns."""
+    return _with_turns(connection, project, _heads(connection, project, session_ids, limit))
 
 
 class _Head(NamedTuple):
@@ -265,6 +277,79 @@ def _head(
     more = shown[0] if len(rows) > limit else None
     earlier = None if more is None else encode_cursor(more.started_at, more.trace_id)
     return _Head(total, first_at, last_at, shown, earlier)
+
+
+def _heads(
+    connection: Connection, project: str, session_ids: Sequence[str], limit: int
+) -> dict[str, _Head]:
+    """As `_head`, of many sessions at once."""
+    if not session_ids:
+        return {}
+    columns = traces.c
+    newest = (columns.started_at.desc(), columns.trace_id.desc())
+    whole: dict[str, Any] = {"partition_by": columns.session_id}
+    ranked = (
+        select(
+            columns.session_id,
+            columns.trace_id,
+            columns.day,
+            func.row_number().over(**whole, order_by=newest).label("place"),
+            func.count().over(**whole).label("total"),
+            func.min(columns.started_at).over(**whole).label("first_at"),
+            func.max(columns.started_at).over(**whole).label("last_at"),
+        )
+        .where(
+            columns.project == project,
+            columns.session_id.in_(session_ids),
+            columns.session_id.is_not(None),
+        )
+        .subquery()
+    )
+    statement = select(ranked).where(ranked.c.place <= limit + 1).order_by(ranked.c.place.desc())
+    keys: dict[str, list[Any]] = defaultdict(list)
+    for key in connection.execute(statement):
+        keys[key.session_id].append(key)
+    rows = _rows(connection, project, [key for own in keys.values() for key in own])
+    heads = {}
+    for name, own in keys.items():
+        turns = [rows[key.trace_id] for key in own if key.trace_id in rows]
+        more = len(turns) > limit
+        shown = turns[1:] if more else turns
+        earlier = encode_cursor(shown[0].started_at, shown[0].trace_id) if more else None
+        heads[name] = _Head(own[0].total, own[0].first_at, own[0].last_at, shown, earlier)
+    return heads
+
+
+def _rows(connection: Connection, project: str, keys: Sequence[Any]) -> dict[str, Any]:
+    """Rows of traces by id."""
+    found: dict[str, Any] = {}
+    for start in range(0, len(keys), LOOKUP):
+        part = keys[start : start + LOOKUP]
+        statement = select(*(traces.c[name] for name in _COLUMNS)).where(
+            traces.c.project == project,
+            traces.c.trace_id.in_([key.trace_id for key in part]),
+            traces.c.day.in_({key.day for key in part}),
+        )
+        found.update({row.trace_id: row for row in connection.execute(statement)})
+    return found
+
+
+def _with_turns(
+    connection: Connection, project: str, heads: Mapping[str, _Head]
+) -> dict[str, Session]:
+    rows = [row for head in heads.values() for row in head.rows]
+    turns = {turn.trace_id: turn for turn in _turns(connection, project, rows)}
+    return {
+        name: Session(
+            session_id=name,
+            total=head.total,
+            first_at=head.first_at,
+            last_at=head.last_at,
+            turns=tuple(turns[row.trace_id] for row in head.rows),
+            earlier_cursor=head.earlier_cursor,
+        )
+        for name, head in heads.items()
+    }
 
 
 def _turns(connection: Connection, project: str, rows: Sequence[Any]) -> list[Turn]:

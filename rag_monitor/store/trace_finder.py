@@ -8,7 +8,7 @@ a page that ends there says so, and the next one goes on.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -82,6 +82,19 @@ def cursor_of(query: TraceQuery, key: Any) -> str:
     """Where a page starts after a trace of `Found.keys`."""
     walk = Walk(query=query, postgresql=False)
     return walk.cursor(walk.place_of(key))
+
+
+def fitting(
+    connection: Connection, query: TraceQuery, trace_ids: Sequence[str], *, postgresql: bool
+) -> list[Any]:
+    """The keys of those among some traces that fit, in order, wherever the page begins."""
+    walk = Walk(query=replace(query, cursor=None), postgresql=postgresql)
+    rows: list[Any] = []
+    for _, part in chunks((query.project, trace_id) for trace_id in trace_ids):
+        days = days_of(connection, query.project, part)
+        if days:
+            rows += connection.execute(walk.among(part, days, None)).all()
+    return walk.sorted(rows)
 
 
 class _Search:
