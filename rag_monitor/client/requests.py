@@ -204,7 +204,8 @@ class Requests:
             cursor = page.get("next_cursor")
             if cursor is None:
                 return
-            if not page[member] and not page.get("partial"):
+            goes_on = page.get("partial") or page.get("looked_back_to") is not None
+            if not page[member] and not goes_on:
                 raise self._strange("an empty page that is not the last")
             if left is not None:
                 left -= len(page[member])

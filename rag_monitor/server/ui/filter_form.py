@@ -232,7 +232,7 @@ def _field(me: Visitor, one: Filter, value: str) -> Field:
 
 def _called(me: Visitor, one: Filter) -> dict[str, str]:
     if one.kind is FilterKind.FLAG:
-        return {value: me.translate(said) for value, said in _FLAGS.items()}
+        return {value: me.translate(label) for value, label in _FLAGS.items()}
     return {
         choice: me.translate(_WORDS[one.name][_ENUMS[one.name](choice)]) for choice in one.choices
     }
