@@ -107,8 +107,8 @@ def _trace_line(row: dict[str, Any]) -> str:
 def _session_line(row: dict[str, Any]) -> str:
     turns = say(Message.counted("{n} turn", "{n} turns", n=row["session_turns"]))
     ended = "" if row["resolved"] is None else say(_ENDED[row["resolved"]])
-    known = (_shown(row["session_id"]), _shown(row["first_question"]))
-    parts = (minute(row["last_at"]), turns, ended, *known)
+    texts = (_shown(row["session_id"]), _shown(row["first_question"]))
+    parts = (minute(row["last_at"]), turns, ended, *texts)
     return "  ".join(part for part in parts if part)
 
 

@@ -23,7 +23,7 @@ from rag_monitor.store.fault_rows import load_diagnoses
 from rag_monitor.store.page_cursor import decode_cursor, encode_cursor
 from rag_monitor.store.tables import faults, scores, traces
 from rag_monitor.store.trace_filters import Turns
-from rag_monitor.store.trace_finder import Found
+from rag_monitor.store.trace_finder import KeyPage
 from rag_monitor.store.trace_reads import load_hits
 from rag_monitor.store.trace_rows import load_hit
 
@@ -163,8 +163,8 @@ class _Listing:
         without: Sequence[str] = ()
         while True:
             seen = len(self._seen)
-            found = self._find(replace(self._query, cursor=cursor), _TURNS * (limit + 1), without)
-            for chunk in self._chunks(found, limit - len(items)):
+            page = self._find(replace(self._query, cursor=cursor), _TURNS * (limit + 1), without)
+            for chunk in self._chunks(page, limit - len(items)):
                 loaded = self._loaded([row for _, row in chunk])
                 for key, row in chunk:
                     if len(items) == limit:
@@ -176,19 +176,19 @@ class _Listing:
                     session = loaded.get(row.session_id)
                     if session is not None and (self._keep is None or self._keep(session)):
                         items.append(session)
-            if found.partial or found.next_cursor is None:
+            if page.partial or page.next_cursor is None:
                 return SessionPage(
-                    items=tuple(items), next_cursor=found.next_cursor, partial=found.partial
+                    items=tuple(items), next_cursor=page.next_cursor, partial=page.partial
                 )
-            cursor = found.next_cursor
-            if len(self._seen) - seen < len(found.keys) // _CROWDED:
+            cursor = page.next_cursor
+            if len(self._seen) - seen < len(page.keys) // _CROWDED:
                 without = tuple(self._seen)
 
-    def _chunks(self, found: Found, wanted: int) -> Iterator[list[tuple[Any, Any]]]:
+    def _chunks(self, page: KeyPage, wanted: int) -> Iterator[list[tuple[Any, Any]]]:
         """Keys and rows of the first turns of sessions: as many as are wanted, then the others."""
-        keys = {key.trace_id: key for key in found.keys}
+        keys = {key.trace_id: key for key in page.keys}
         new = []
-        for row in listing.rows_of(self._connection, self._query.project, found.keys):
+        for row in listing.rows_of(self._connection, self._query.project, page.keys):
             if row.session_id not in self._seen:
                 self._seen.append(row.session_id)
                 new.append((keys[row.trace_id], row))
@@ -222,10 +222,10 @@ class _Listing:
         return [row for row in rows if first.get(row.session_id) == row.trace_id]
 
     def _first_of(self, session_id: str) -> str | None:
-        found = self._find(replace(self._query, cursor=None, session_id=session_id), 1)
-        return found.keys[0].trace_id if found.keys else None
+        page = self._find(replace(self._query, cursor=None, session_id=session_id), 1)
+        return page.keys[0].trace_id if page.keys else None
 
-    def _find(self, query: SessionQuery, limit: int, without: Sequence[str] = ()) -> Found:
+    def _find(self, query: SessionQuery, limit: int, without: Sequence[str] = ()) -> KeyPage:
         turns = Turns(without=tuple(without))
         return trace_finder.find(
             self._connection, query, limit, postgresql=self._postgresql, turns=turns
@@ -322,7 +322,7 @@ def _heads(
 
 def _rows(connection: Connection, project: str, keys: Sequence[Any]) -> dict[str, Any]:
     """Rows of traces by id."""
-    found: dict[str, Any] = {}
+    rows_by_id: dict[str, Any] = {}
     for start in range(0, len(keys), LOOKUP):
         part = keys[start : start + LOOKUP]
         statement = select(*(traces.c[name] for name in _COLUMNS)).where(
@@ -330,8 +330,8 @@ def _rows(connection: Connection, project: str, keys: Sequence[Any]) -> dict[str
             traces.c.trace_id.in_([key.trace_id for key in part]),
             traces.c.day.in_({key.day for key in part}),
         )
-        found.update({row.trace_id: row for row in connection.execute(statement)})
-    return found
+        rows_by_id.update({row.trace_id: row for row in connection.execute(statement)})
+    return rows_by_id
 
 
 def _with_turns(

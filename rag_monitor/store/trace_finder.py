@@ -49,7 +49,7 @@ _ROWS_OF_A_TRACE: Final = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class KeyPage:
     """The keys of a page."""
 
     keys: list[Any]
@@ -68,7 +68,7 @@ def find(
     *,
     postgresql: bool,
     turns: Turns | None = None,
-) -> Found:
+) -> KeyPage:
     """A page of at most `limit` traces.
 
     Raises:
@@ -79,7 +79,7 @@ def find(
 
 
 def cursor_of(query: TraceQuery, key: Any) -> str:
-    """Where a page starts after a trace of `Found.keys`."""
+    """Where a page starts after a trace of `KeyPage.keys`."""
     walk = Walk(query=query, postgresql=False)
     return walk.cursor(walk.place_of(key))
 
@@ -105,7 +105,7 @@ class _Search:
         self._walk = walk
         self._query = walk.query
         self._limit = limit
-        self._found: dict[str, Any] = {}
+        self._matches: dict[str, Any] = {}
         self._place = walk.start()
         self._passages = (
             content_search.PassageSearch(connection, self._query.project, self._query.q)
@@ -113,7 +113,7 @@ class _Search:
             else None
         )
 
-    def page(self) -> Found:
+    def page(self) -> KeyPage:
         walked = 0
         small: Select[Any] | None = None
         for size, ask_for in self._steps():
@@ -128,13 +128,13 @@ class _Search:
             if self._walk_on(size):
                 return self._ended()
             walked += size
-            if len(self._found) > self._limit:
+            if len(self._matches) > self._limit:
                 return self._ended()
         place = self._place
         assert place is not None  # noqa: S101 - a walk that did not end stands somewhere
         back = self._walk.is_by_time and self._query.order is Order.DESC
-        return Found(
-            keys=list(self._found.values()),
+        return KeyPage(
+            keys=list(self._matches.values()),
             next_cursor=self._walk.cursor(place),
             partial=True,
             looked_back_to=place.started_at if back else None,
@@ -166,12 +166,12 @@ class _Search:
         """Rows that are read at once: of one trace more than are wanted."""
         return (self._limit + 1) * (1 if self._walk.table is traces else _ROWS_OF_A_TRACE)
 
-    def _ended(self) -> Found:
+    def _ended(self) -> KeyPage:
         """The page, of a list whose rest is known as far as it takes."""
-        shown = list(self._found.values())[: self._limit]
-        if len(self._found) <= self._limit:
-            return Found(keys=shown)
-        return Found(keys=shown, next_cursor=self._walk.cursor(self._walk.place_of(shown[-1])))
+        shown = list(self._matches.values())[: self._limit]
+        if len(self._matches) <= self._limit:
+            return KeyPage(keys=shown)
+        return KeyPage(keys=shown, next_cursor=self._walk.cursor(self._walk.place_of(shown[-1])))
 
     def _walk_on(self, size: int) -> bool:
         """Walk a stretch from the place reached; returns whether the page or the list ended."""
@@ -179,7 +179,7 @@ class _Search:
             while True:
                 rows = self._matching(size, has_value)
                 self._add(rows)
-                if len(self._found) > self._limit:
+                if len(self._matches) > self._limit:
                     return True
                 if len(rows) < self._most or self._passages is not None:
                     break
@@ -210,7 +210,7 @@ class _Search:
 
     def _add(self, rows: Sequence[Any]) -> None:
         for row in rows:
-            self._found.setdefault(row.trace_id, row)
+            self._matches.setdefault(row.trace_id, row)
 
     def _smallest(self, most: int) -> Select[Any] | None:
         """The way that names the fewest traces, if it names no more than `most`."""
@@ -245,14 +245,14 @@ class _Search:
     def _indexes(self) -> list[list[ColumnElement[bool]]]:
         """Conditions on `traces` that an index of its own answers; of each any may hold."""
         query, postgresql = self._query, self._walk.postgresql
-        found = []
+        indexes = []
         terms = trace_terms.query_terms(query)
         if terms:
-            found.append([trace_terms.hold(traces, terms, postgresql=postgresql)])
+            indexes.append([trace_terms.hold(traces, terms, postgresql=postgresql)])
         if query.q and query.q_in is SearchIn.QUESTION:
-            found.append(question_index.may_hold(query.q, postgresql))
+            indexes.append(question_index.may_hold(query.q, postgresql))
         ours = trace_filters.plainly([traces.c.project == query.project], postgresql=postgresql)
-        return [[and_(one, *ours) for one in conditions] for conditions in found if conditions]
+        return [[and_(one, *ours) for one in conditions] for conditions in indexes if conditions]
 
     def _by_index(self) -> bool:
         """Find the rest by an index of what traces carry; returns whether one names few enough."""

@@ -56,19 +56,19 @@ def query_terms(query: TraceQuery, without: Collection[str] = ()) -> list[int]:
         query: What is asked for.
         without: Names of filters to leave out.
     """
-    asked = [
+    terms = [
         _number(kind, storable_name(value))
         for kind in _PLAIN
         if kind not in without and (value := getattr(query, kind)) is not None
     ]
     calls = [(kind.value, name) for kind in _CALLED if (name := getattr(query, kind.value))]
     if query.outcome is None:
-        asked += [_number(kind, storable_name(name)) for kind, name in calls]
+        terms += [_number(kind, storable_name(name)) for kind, name in calls]
     elif calls:
-        asked += [_ended(kind, storable_name(name), query.outcome) for kind, name in calls]
+        terms += [_ended(kind, storable_name(name), query.outcome) for kind, name in calls]
     else:
-        asked.append(_number("outcome", query.outcome.value))
-    return asked
+        terms.append(_number("outcome", query.outcome.value))
+    return terms
 
 
 def hold(row: FromClause, terms: Sequence[int], *, postgresql: bool) -> ColumnElement[bool]:

@@ -167,17 +167,17 @@ class Traces:
         """
         limit = max(1, min(query.limit, MAX_PAGE))
         with self._database.read() as connection:
-            found = trace_finder.find(
+            page = trace_finder.find(
                 connection, query, limit, postgresql=self._database.is_postgresql
             )
-            rows = listing.rows_of(connection, query.project, found.keys)
+            rows = listing.rows_of(connection, query.project, page.keys)
             items = listing.summaries(connection, query.project, rows)
             waiting = trace_terms.indexed_since(connection, query)
         return TracePage(
             items=tuple(items),
-            next_cursor=found.next_cursor,
-            looked_back_to=found.looked_back_to,
-            partial=found.partial,
+            next_cursor=page.next_cursor,
+            looked_back_to=page.looked_back_to,
+            partial=page.partial,
             indexed_since=waiting,
         )
 
