@@ -38,7 +38,8 @@ _NOT_KEPT: Final = {
         "`release`."
     ),
     "knowledge_base": Message(
-        "only /api/v1/series, /api/v1/faults and /api/v1/documents can be asked for one; "
+        "only /api/v1/series, /api/v1/faults, /api/v1/documents and lists of traces and sessions "
+        "can be asked for one; "
         "/api/v1/summary tells the metrics of each under `knowledge_bases`."
     ),
     "release": Message("what is asked for here is not kept by release."),
