@@ -48,8 +48,8 @@ test-clone: $(VENV)/.test ## run the README's first commands in a fresh clone; i
 test-thorough: $(VENV)/.test ## 10,000 hostile objects and handlers through the SDK; minutes
 	@$(BIN)/python -m pytest tests/unit/sdk/test_hostile.py --hypothesis-profile=thorough --timeout=3600 $(PYTEST_ARGS)
 
-test-filters: $(VENV)/.test ## 5,000 random requests per database: every number obeys every filter; minutes
-	@RAG_MONITOR_TEST_FILTER_CASES=5000 $(BIN)/python -m pytest tests/integration/filters $(PYTEST_ARGS)
+test-filters: $(VENV)/.test ## 5,000 random requests, 20,000 random traces per database: every number and list obeys every filter; half an hour
+	@RAG_MONITOR_TEST_FILTER_CASES=5000 RAG_MONITOR_TEST_FILTER_TRACES=20000 $(BIN)/python -m pytest tests/integration/filters $(PYTEST_ARGS)
 
 test-frameworks: $(VENV)/.test ## run the newest releases of ten frameworks against the ingest; half an hour
 	@$(BIN)/python -m tests.frameworks.run --venvs .frameworks --out .frameworks/payloads $(FRAMEWORKS)

@@ -18,21 +18,24 @@ from sqlalchemy import BigInteger, Interval, Table, func, insert, literal, selec
 
 from rag_monitor.aggregation.rollup import summarise
 from rag_monitor.aggregation.totals import merged
+from rag_monitor.domain.fault import Diagnosis, Fault
 from rag_monitor.domain.hit import Hit, HitKind
 from rag_monitor.domain.judgement import JudgeIdentity
 from rag_monitor.domain.rollup import Rollup, TraceFacts
 from rag_monitor.domain.score import Score, ScoreStatus
-from rag_monitor.domain.trace import Timings, Trace, TraceStatus
-from rag_monitor.store import rollup_tiers
+from rag_monitor.domain.trace import Retrieval, RetrievedDocument, Timings, Trace, TraceStatus
+from rag_monitor.store import rollup_tiers, trace_terms
+from rag_monitor.store.fault_rows import dump_diagnosis
 from rag_monitor.store.question_index import _token, pairs
 from rag_monitor.store.rollup_rows import dump_rollup
 from rag_monitor.store.store import Store
-from rag_monitor.store.tables import rollups, scores, trace_keys, traces
+from rag_monitor.store.tables import faults, feedback, rollups, scores, trace_keys, traces
 from rag_monitor.store.trace_rows import TRACE_COLUMNS, to_rows
 
 APPS: Final = ("bank-faq", "loan-assistant", "手册助手")
 RELEASES: Final = ("2026.1", "2026.2", "2026.3")
-METRICS: Final = ("faithfulness", "context_precision")
+METRICS: Final = ("faithfulness", "context_precision", "refusal_rate")
+FAULTS: Final = (Fault.NONE, Fault.INVENTED, Fault.KNOWLEDGE_GAP)
 RARE: Final = "保函"
 MIDDLE: Final = "挂失"
 COMMON: Final = "贷款"
@@ -49,7 +52,10 @@ _TOPICS: Final = (
 _BATCH: Final = 5000
 _BASE_S: Final = 29
 """Traces made by hand begin in the first half of a minute, so that copies stay in it."""
-_TABLES: Final = (trace_keys, traces, scores, rollups)
+_TABLES: Final = (trace_keys, traces, scores, faults, feedback, rollups)
+_REPEATED: Final = (trace_keys, traces, scores, faults, feedback)
+_FULL_TEXT: Final = {"trace_search": "pairs", "trace_search_terms": "terms"}
+"""Indexes of SQLite, and their column."""
 
 
 def generate(store: Store, count: int, days: int, end: datetime, seed: int = 7) -> int:
@@ -99,14 +105,31 @@ def _fact(draw: random.Random, number: int, started_at: datetime) -> TraceFacts:
             end_to_end_ms=draw.gammavariate(2, 900),
             retrieval_ms=draw.gammavariate(2, 30),
         ),
-        hits=(Hit(kind=HitKind.KNOWLEDGE_BASE, name="loans", ok=True, items=4),),
+        environment="test" if number % 2000 == 13 else "production",
+        session_id=f"s-{number // 4}" if number % 3 else None,
+        tags=("web", "vip") if number % 1000 == 17 else ("web",),
+        model="qwen-max" if number % 50 else "old-model",
+        hits=(
+            Hit(kind=HitKind.KNOWLEDGE_BASE, name="loans", ok=True, items=4),
+            Hit(kind=HitKind.PLUGIN, name="maps", ok=number % 400 != 9, items=number % 7),
+        ),
+        retrievals=(
+            Retrieval(
+                knowledge_base="loans",
+                documents=tuple(
+                    RetrievedDocument(id=f"doc-{place * number % 3000}") for place in range(1, 6)
+                ),
+            ),
+        ),
         contexts=(),
     )
     marks = tuple(
         Score(
             metric=metric,
             status=ScoreStatus.SCORED,
-            value=min(1.0, draw.betavariate(14, 1)),
+            value=float(number % 60 == 23)
+            if metric == "refusal_rate"
+            else min(1.0, draw.betavariate(14, 1)),
             judge=_JUDGE,
             created_at=started_at,
         )
@@ -122,7 +145,7 @@ class _Bulk:
         self._database = store._database
         self._postgresql = self._database.is_postgresql
         self._rows: dict[str, list[dict[str, Any]]] = {table.name: [] for table in _TABLES}
-        self._pairs: list[tuple[int, str]] = []
+        self._full_text: dict[str, list[tuple[int, str]]] = {name: [] for name in _FULL_TEXT}
         self._identity = json.dumps(asdict(_JUDGE))
         # Secondary indexes come last: that is faster, and what they hold is the same.
         self._indexes = [index for table in _TABLES for index in table.indexes]
@@ -140,9 +163,12 @@ class _Bulk:
         key = {"project": trace.project, "trace_id": trace.trace_id, "day": trace.started_at.date()}
         numbers = pairs(trace.question)
         place: Any = numbers
+        terms: Any = rows.terms
         if not self._postgresql:
-            place = number + 1
-            self._pairs.append((place, " ".join(map(_token, numbers))))
+            place = terms = number + 1
+            self._full_text["trace_search"].append((place, " ".join(map(_token, numbers))))
+            words = " ".join(map(trace_terms._token, rows.terms))
+            self._full_text["trace_search_terms"].append((place, words))
         told = dict(zip(TRACE_COLUMNS, rows.trace, strict=True))
         extra = {
             "revision": 1,
@@ -150,6 +176,7 @@ class _Bulk:
             "received_at": trace.started_at,
             "passages": sorted(rows.passages),
             "search": place,
+            "terms": terms,
         }
         self._rows["traces"].append(told | key | extra)
         self._rows["trace_keys"].append(
@@ -161,6 +188,9 @@ class _Bulk:
                 "derived_version": 1,
             }
         )
+        self._rows["faults"].append(_fault_row(key, trace, number))
+        if number % 20 == 5:
+            self._rows["feedback"].append(_rating(trace, 0.0 if number % 400 == 5 else 1.0, number))
         self._rows["scores"] += [_score_row(key, trace, score) for score in fact.scores]
         if len(self._rows["traces"]) >= _BATCH:
             self.flush()
@@ -177,26 +207,27 @@ class _Bulk:
                     raw = connection.connection.driver_connection
                     (_copy if self._postgresql else _fill)(raw, table, rows, connection.dialect)
                 self._rows[table.name] = []
-            if self._pairs:
-                raw = connection.connection.driver_connection
-                raw.executemany(
-                    "INSERT INTO trace_search (rowid, pairs) VALUES (?, ?)", self._pairs
-                )
-                self._pairs = []
+            for name, entries in self._full_text.items():
+                if entries:
+                    raw = connection.connection.driver_connection
+                    into = f"INSERT INTO {name} (rowid, {_FULL_TEXT[name]}) VALUES (?, ?)"  # noqa: S608 - our names
+                    raw.executemany(into, entries)
+                self._full_text[name] = []
 
     def repeat(self, base: int, copies: int) -> None:
         """The traces so far again, under other ids and a little later."""
         for copy in range(1, copies):
             later = timedelta(seconds=copy * (59 - _BASE_S) / copies)
-            for table in (trace_keys, traces, scores):
+            for table in _REPEATED:
                 self._repeat(table, f"{copy:08x}", later, base * copy)
             if not self._postgresql:
-                with self._database.write() as connection:
-                    connection.exec_driver_sql(
-                        "INSERT INTO trace_search (rowid, pairs) SELECT rowid + ?, pairs "
-                        "FROM trace_search WHERE rowid <= ?",
-                        (base * copy, base),
-                    )
+                for name, column in _FULL_TEXT.items():
+                    with self._database.write() as connection:
+                        connection.exec_driver_sql(
+                            f"INSERT INTO {name} (rowid, {column}) SELECT rowid + ?, {column} "  # noqa: S608 - our names
+                            f"FROM {name} WHERE rowid <= ?",
+                            (base * copy, base),
+                        )
 
     def _repeat(self, table: Table, prefix: str, later: timedelta, offset: int) -> None:
         columns: list[Any] = []
@@ -207,7 +238,9 @@ class _Bulk:
             elif column.name in {"started_at", "received_at", "first_received", "created_at"}:
                 micros = type_coerce(column, BigInteger) + later // timedelta(microseconds=1)
                 value = column + literal(later, Interval) if self._postgresql else micros
-            elif column.name == "search" and not self._postgresql:
+            elif column.name == "id":
+                value = column + offset
+            elif column.name in {"search", "terms"} and not self._postgresql:
                 value = type_coerce(column, BigInteger) + offset
             columns.append(value)
         chosen = select(*columns).where(table.c.trace_id < "00000001")
@@ -248,6 +281,26 @@ def _score_row(key: dict[str, Any], trace: Trace, score: Score) -> dict[str, Any
         "verdicts": [],
         "created_at": trace.started_at,
         "superseded": False,
+    }
+
+
+def _fault_row(key: dict[str, Any], trace: Trace, number: int) -> dict[str, Any]:
+    likely = FAULTS[0 if number % 10 else 1 + number // 10 % 100 // 99]
+    other = FAULTS[1 if likely is Fault.NONE else 0]
+    diagnosis = Diagnosis(judge=str(_JUDGE), probabilities={likely: 0.75, other: 0.25})
+    told = {"app": trace.app, "started_at": trace.started_at, "created_at": trace.started_at}
+    return key | told | dump_diagnosis(diagnosis)
+
+
+def _rating(trace: Trace, value: float, number: int) -> dict[str, Any]:
+    return {
+        "id": number + 1,
+        "project": trace.project,
+        "trace_id": trace.trace_id,
+        "value": value,
+        "created_at": trace.started_at,
+        "kind": "thumb",
+        "raw_value": bool(value),
     }
 
 
@@ -311,9 +364,7 @@ def _fold(store: Store, first: datetime, minutes: int, end: datetime) -> None:
         for app in APPS
     ]
     store._database.transact(
-        lambda connection: rollup_tiers.invalidate(
-            store._database, connection, places, end - timedelta(hours=1)
-        )
+        lambda connection: rollup_tiers.invalidate(connection, places, end - timedelta(hours=1))
     )
     while stale := store.rollups.stale(end, 200):
         shortest = [block for block in stale if block.minutes == stale[0].minutes]

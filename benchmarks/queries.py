@@ -3,9 +3,11 @@
     python benchmarks/queries.py [--sizes 10000 100000 1000000] [--postgresql URL]
                                  [--rounds 40] [--days 7] [--skip-sqlite]
 
-Fills a fresh database with traces of three applications over a week (two scores each, an error in
-200, one question in 100 and one in 5,000 with a word of its own), then asks for the overview, for
-series and for trace lists: through the store, and over HTTP from a real `serve --role api` process.
+Fills a fresh database with traces of three applications over a week (three scores each, an error in
+200, one question in 100 and one in 5,000 with a word of its own, and tags, documents, calls, faults
+and ratings of which some are rare), then asks for the overview, for series, and for lists of traces
+and sessions by every filter and in every order: through the store, and over HTTP from a real
+`serve --role api` process.
 Every figure is one request after another, nothing cached between them but what the server and the
 database cache by themselves. Prints one JSON object with milliseconds (least, p50, p95, and CPU of
 the process that answers, PostgreSQL's own not included), by size. On a machine that others use, p95
@@ -76,6 +78,60 @@ LISTS: Mapping[str, tuple[str, dict[str, Any]]] = {
         "list, rare word and low score": {"q": bulk_rows.MIDDLE, "metric": METRIC, "below": 0.8},
         "list, English words": {"q": "early repayment"},
         "list, word of nobody": {"q": "比特币"},
+        "list, session": {"session_id": "s-50"},
+        "list, user": {"user_id": "u-7"},
+        "list, environment of all": {"environment": "production"},
+        "list, environment in 1 of 2000": {"environment": "test"},
+        "list, environment of nobody": {"environment": "nowhere"},
+        "list, tag of all": {"tag": "web"},
+        "list, tag in 1 of 1000": {"tag": "vip"},
+        "list, model in 1 of 50": {"model": "old-model"},
+        "list, knowledge base of all": {"knowledge_base": "loans"},
+        "list, knowledge base of nobody": {"knowledge_base": "nothing"},
+        "list, document in 1 of 600": {"document": "doc-30"},
+        "list, document of nobody": {"document": "doc-none"},
+        "list, plugin of all": {"plugin": "maps"},
+        "list, plugin failed, 1 of 400": {"plugin": "maps", "outcome": "failed"},
+        "list, workflow of nobody": {"workflow": "none"},
+        "list, anything failed": {"outcome": "failed"},
+        "list, English questions": {"language": "en"},
+        "list, latency above median": {"latency_above": 1500},
+        "list, latency above 99.9 %": {"latency_above": 8500},
+        "list, latency above all": {"latency_above": 1e8},
+        "list, score above 0.99": {"metric": METRIC, "above": 0.99},
+        "list, score above 1 (none)": {"metric": METRIC, "above": 1.0},
+        "list, fault none": {"fault": "none"},
+        "list, fault in 1 of 10": {"fault": "invented"},
+        "list, fault in 1 of 1000": {"fault": "knowledge_gap"},
+        "list, fault of nobody": {"fault": "off_topic"},
+        "list, rated up, 1 of 21": {"rating": "up"},
+        "list, rated down, 1 of 400": {"rating": "down"},
+        "list, refused, 1 of 60": {"refused": "true"},
+        "list, not refused": {"refused": "false"},
+        "list, oldest": {"order": "asc"},
+        "list, slowest": {"sort": "latency"},
+        "list, fastest": {"sort": "latency", "order": "asc"},
+        "list, lowest scores": {"metric": METRIC, "sort": "score", "order": "asc"},
+        "list, highest scores": {"metric": METRIC, "sort": "score"},
+        "list, slowest of a rare tag": {"sort": "latency", "tag": "vip"},
+        "list, slowest of an app's errors": {"sort": "latency", "app": APP, "status": "error"},
+        "list, lowest scores of a user": {
+            "metric": METRIC, "sort": "score", "order": "asc", "user_id": "u-7",
+        },
+        "list, rare tag, fault, model": {"tag": "vip", "fault": "invented", "model": "qwen-max"},
+    }.items()
+}  # fmt: skip
+SESSIONS: Mapping[str, tuple[str, dict[str, Any]]] = {
+    name: ("/api/v1/sessions", query)
+    for name, query in {
+        "sessions": {},
+        "sessions, tag in 1 of 1000": {"tag": "vip"},
+        "sessions, document in 1 of 600": {"document": "doc-30"},
+        "sessions, fault in 1 of 1000": {"fault": "knowledge_gap"},
+        "sessions, rated down": {"rating": "down"},
+        "sessions, score below 0.5": {"metric": METRIC, "below": 0.5},
+        "sessions, slowest turns": {"sort": "latency"},
+        "sessions, resolved": {"resolved": "true"},
     }.items()
 }
 
@@ -112,7 +168,7 @@ def over_http(process: int, port: int, rounds: int) -> dict[str, Any]:
         return body
 
     found: dict[str, Any] = {}
-    for name, (path, query) in {**OVERVIEW, **SERIES, **LISTS}.items():
+    for name, (path, query) in {**OVERVIEW, **SERIES, **LISTS, **SESSIONS}.items():
         before = cpu_s(process)
         found[name] = milliseconds(lambda path=path, query=query: get(path, query), rounds)
         used = (cpu_s(process) - before) / (rounds + WARM_UP)
@@ -133,10 +189,12 @@ def over_http(process: int, port: int, rounds: int) -> dict[str, Any]:
 def through_store(store: Any, now: datetime, rounds: int) -> dict[str, Any]:
     """The same questions without HTTP."""
     from rag_monitor.aggregation.estimates import Estimates
-    from rag_monitor.domain.stored import TraceQuery
-    from rag_monitor.domain.trace import TraceStatus
+    from rag_monitor.aggregation.sessions import keeps
+    from rag_monitor.domain.selection import Selection
     from rag_monitor.domain.window import Series
     from rag_monitor.server.quality import COMBINED, app_quality, on_grid, step_for
+    from rag_monitor.server.routes.sessions import SessionFilter
+    from rag_monitor.server.routes.traces import TraceFilter
     from rag_monitor.server.schemas.values import window_of
 
     estimates = Estimates(store.rollups)
@@ -144,7 +202,10 @@ def through_store(store: Any, now: datetime, rounds: int) -> dict[str, Any]:
     for days in (1, 7):
         window = window_of(now, f"{days}d", None, None)
         found[f"overview of one app, {days}d"] = milliseconds(
-            lambda window=window: app_quality(estimates, "default", APP, window), rounds
+            lambda window=window: app_quality(
+                estimates, Selection(project="default", app=APP, window=window)
+            ),
+            rounds,
         )
         step = step_for(window, 60)
         series = Series(project="default", app=APP, metric=METRIC, judge=COMBINED)
@@ -154,9 +215,13 @@ def through_store(store: Any, now: datetime, rounds: int) -> dict[str, Any]:
             rounds,
         )
     for name, (_, query) in LISTS.items():
-        given = query | ({"status": TraceStatus(query["status"])} if "status" in query else {})
-        wanted = TraceQuery(project="default", **given)
+        wanted = TraceFilter(**query).to_domain("default")
         found[name] = milliseconds(lambda wanted=wanted: store.traces.search(wanted), rounds)
+    for name, (_, query) in SESSIONS.items():
+        asked = SessionFilter(**query).to_domain("default")
+        found[name] = milliseconds(
+            lambda asked=asked: store.sessions.search(asked, keeps(asked)), rounds
+        )
     return found
 
 

@@ -3,11 +3,11 @@
     python -m benchmarks.embedded_judge.train_sentence_kinds DATA_FOLDER [--write]
 
 Teaches from `sentence_kinds/*.txt`, whose lines are patterns of sentences, and from sentences of
-labelled answers and a few words of each, which state something. Prints what five folds find, each
-of lines that taught nothing, and what is found in written answers and statements that taught nothing: by language and kind
-the share that is found, and the share of statements taken for it, with 95 % intervals by a
-bootstrap over lines. `--write` writes the weights of all lines into
-`rag_monitor/language/sentence_kinds.bin`.
+labelled answers and a few words of each, which state something, as do the statements of `written`.
+Prints what five folds find, each of lines that taught nothing, and what is found in written answers
+and statements that taught nothing: by language and kind the share that is found, and the share of
+statements taken for it, with 95 % intervals by a bootstrap over lines. `--write` writes the weights
+of all lines into `rag_monitor/language/sentence_kinds.bin`.
 """
 
 from __future__ import annotations

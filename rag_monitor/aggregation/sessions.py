@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from rag_monitor.domain.feedback import Feedback
-from rag_monitor.domain.session import Session, Turn
+from rag_monitor.domain.session import Session, SessionQuery, Turn
 from rag_monitor.domain.trace import TraceStatus
 from rag_monitor.language.complaints import complains
 from rag_monitor.language.repetition import repeated_turns
@@ -41,6 +41,13 @@ class SessionMetrics:
     def complained(self) -> bool:
         """Whether any turn complains."""
         return any(self.complaints)
+
+
+def keeps(query: SessionQuery) -> Callable[[Session], bool] | None:
+    """What a query asks of a whole session; None: nothing."""
+    if query.resolved is None:
+        return None
+    return lambda session: session_metrics(session).resolved is query.resolved
 
 
 def session_metrics(session: Session) -> SessionMetrics:

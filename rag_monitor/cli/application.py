@@ -23,6 +23,7 @@ from rag_monitor.cli import (
     import_,
     keys,
     labels,
+    listing,
     rules,
     serve,
     silences,
@@ -67,6 +68,8 @@ app.command("import", short_help="Send a file of traces, or another tool's expor
     import_.import_file
 )
 app.command("export", short_help="Write stored traces with their scores to a file.")(export.export)
+app.command("traces", short_help="Find traces by every filter.")(listing.traces)
+app.command("sessions", short_help="Find sessions by every filter.")(listing.sessions)
 app.command("erase", short_help="Erase everything of one user.")(erase.erase)
 app.command("evaluate", short_help="Score the rows of a file.")(evaluate.evaluate)
 app.command("compare", short_help="Compare two files of scores, row by row.")(compare.compare)

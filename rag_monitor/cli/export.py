@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final, Protocol, TextIO
 
 import typer
 
+from rag_monitor.cli.filtering import Since, Until, parameters_of, with_filters
 from rag_monitor.cli.output import AsJson, print_json, print_remark
 from rag_monitor.cli.remote import DEFAULT_URL, ApiKey, Remote, Url
 from rag_monitor.cli.words import LanguageOption, say
@@ -155,27 +156,27 @@ def _row(trace: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+@with_filters
 def export(
+    *,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="File, .jsonl or .parquet; default: lines on stdout."),
     ] = None,
-    app: Annotated[str | None, typer.Option(help="Only this application.")] = None,
-    release: Annotated[str | None, typer.Option(help="Only this release.")] = None,
-    since: Annotated[str | None, typer.Option("--from", help="ISO 8601 time, inclusive.")] = None,
-    until: Annotated[str | None, typer.Option("--to", help="ISO 8601 time, exclusive.")] = None,
+    since: Since = None,
+    until: Until = None,
     limit: Annotated[int, typer.Option(min=1, help="Stop after so many traces.")] = 1_000_000,
     url: Url = DEFAULT_URL,
     api_key: ApiKey = "",
-    language: LanguageOption = ENGLISH,
+    language_of_output: LanguageOption = ENGLISH,
     as_json: AsJson = False,
+    **filters: Any,
 ) -> None:
     """Write each trace with its scores, newest first: a Trace JSON line or a Parquet row each."""
-    del language  # chosen for all that is said below
+    del language_of_output  # chosen for all that is said below
     if as_json and output is None:
         raise typer.BadParameter(Message("--json needs --output: stdout cannot hold both"))
-    wanted = {"app": app, "release": release, "from": since, "to": until}
-    query = {name: value for name, value in wanted.items() if value is not None}
+    query = parameters_of(filters | {"from": since, "to": until})
     count = 0
     with Remote(url, api_key) as monitor, trace_file(output) as file:
         for item in monitor.pages("/api/v1/traces", query):

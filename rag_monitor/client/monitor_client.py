@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from http import HTTPStatus
 from itertools import islice
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Unpack
 from urllib.parse import quote
 
+from rag_monitor.client.filters import Filters, of_sessions, of_traces
 from rag_monitor.client.requests import SESSIONS_PAGE, ClientError, Requests
 from rag_monitor.client.rows import (
     day_text,
@@ -24,6 +25,8 @@ from rag_monitor.client.rows import (
 from rag_monitor.outbound.retry import LATER, REFUSED
 
 FrameKind = Literal["pandas", "polars"]
+Sort = Literal["time", "latency", "score"]
+Order = Literal["desc", "asc"]
 
 
 class Client(Requests):
@@ -47,39 +50,29 @@ class Client(Requests):
     def traces(
         self,
         *,
-        app: str | None = None,
-        release: str | None = None,
-        user_id: str | None = None,
         since: datetime | str | None = None,
         until: datetime | str | None = None,
-        metric: str | None = None,
-        below: float | None = None,
-        status: str | None = None,
         q: str | None = None,
         q_in: str | None = None,
+        sort: Sort | None = None,
+        order: Order | None = None,
         limit: int | None = 1000,
         as_frame: FrameKind | None = None,
+        **filters: Unpack[Filters],
     ) -> Any:
-        """Traces, newest first; pages are followed until `limit` (None: all of them).
+        """Traces that fit, newest first; pages are followed until `limit` (None: all of them).
 
-        `q` is looked for in the question, or in the `answer` or the `passages` if `q_in` says so.
-        In a frame every metric has its own column `score.<metric>`.
+        Filters are those of `GET /api/v1/traces`, e.g. `tag="vip", latency_above=2000`. `q` is
+        looked for in the question, or in the `answer` or the `passages` if `q_in` says so. `sort`
+        is `time`, `latency` or, of `metric`, `score`; `order` is `desc` or `asc`. In a frame every
+        metric has its own column `score.<metric>`.
 
         Raises:
             ClientError: The server refused, with its reason.
+            TypeError: There is no such filter.
         """
-        where = {
-            "app": app,
-            "release": release,
-            "user_id": user_id,
-            "from": since,
-            "to": until,
-            "metric": metric,
-            "below": below,
-            "status": status,
-            "q": q,
-            "in": q_in,
-        }
+        where = of_traces(filters, "traces") | {"from": since, "to": until}
+        where |= {"q": q, "in": q_in, "sort": sort, "order": order}
         rows = list(self._pages("/api/v1/traces", where, limit))
         return rows if as_frame is None else _frame([trace_row(row) for row in rows], as_frame)
 
@@ -115,25 +108,27 @@ class Client(Requests):
     def sessions(
         self,
         *,
-        app: str | None = None,
-        release: str | None = None,
-        environment: str | None = None,
         user: str | None = None,
-        tag: str | None = None,
+        resolved: bool | None = None,
         since: datetime | str | None = None,
         until: datetime | str | None = None,
+        sort: Sort | None = None,
+        order: Order | None = None,
         limit: int | None = 1000,
         as_frame: FrameKind | None = None,
+        **filters: Unpack[Filters],
     ) -> Any:
-        """Sessions with a turn that fits, newest activity first; pages are followed until `limit`.
+        """Sessions with a turn that fits, newest such turn first; pages are followed until `limit`.
 
-        In a frame `session_faithfulness` has the columns `.worst` and `.mean`.
+        Filters and orders are those of `traces`; `user` is its `user_id`. In a frame
+        `session_faithfulness` has the columns `.worst` and `.mean`.
 
         Raises:
             ClientError: The server refused, with its reason.
+            TypeError: There is no such filter.
         """
-        where: dict[str, Any] = {"app": app, "release": release, "user": user}
-        where |= {"environment": environment, "tag": tag, "from": since, "to": until}
+        where = {"user": user, "resolved": resolved, "from": since, "to": until}
+        where |= {"sort": sort, "order": order, **of_sessions(filters)}
         rows = list(self._pages("/api/v1/sessions", where, limit, page_size=SESSIONS_PAGE))
         return rows if as_frame is None else _frame([session_row(row) for row in rows], as_frame)
 

@@ -204,7 +204,8 @@ class Requests:
             cursor = page.get("next_cursor")
             if cursor is None:
                 return
-            if not page[member] and page.get("looked_back_to") is None:
+            goes_on = page.get("partial") or page.get("looked_back_to") is not None
+            if not page[member] and not goes_on:
                 raise self._strange("an empty page that is not the last")
             if left is not None:
                 left -= len(page[member])
@@ -273,4 +274,6 @@ def _text(value: object) -> str:
                 "{value!r} has no time zone; use datetime(..., tzinfo=timezone.utc)", value=value
             )
         return value.isoformat()
+    if isinstance(value, bool):
+        return "true" if value else "false"
     return str(value)

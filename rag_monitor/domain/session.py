@@ -8,27 +8,20 @@ from datetime import datetime
 
 from rag_monitor.domain.fault import Diagnosis
 from rag_monitor.domain.feedback import Feedback
+from rag_monitor.domain.filters import TraceQuery
 from rag_monitor.domain.hit import Hit
 from rag_monitor.domain.trace import Timings, TraceStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SessionQuery:
-    """Which sessions to list: those with a turn that fits, the newest such turn first."""
+class SessionQuery(TraceQuery):
+    """Which sessions to list: those with a turn that fits, each at the first such turn there is.
 
-    project: str
-    app: str | None = None
-    release: str | None = None
-    environment: str | None = None
-    user_id: str | None = None
-    tag: str | None = None
-    since: datetime | None = None
-    """`started_at` of the turn at or after this."""
-    until: datetime | None = None
-    """`started_at` of the turn before this."""
-    cursor: str | None = None
-    """`SessionPage.next_cursor` of the page before."""
-    limit: int = 50
+    `cursor` is `SessionPage.next_cursor` of the page before.
+    """
+
+    resolved: bool | None = None
+    """Whether the session, as it is listed, is resolved: see `aggregation.sessions`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +75,10 @@ class SessionPage:
     items: tuple[Session, ...]
     next_cursor: str | None = None
     """Opaque; None on the last page."""
+    partial: bool = False
+    """The page ends, full or not, where so much was looked through; the next goes on."""
+    indexed_since: datetime | None = None
+    """As in `TracePage`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,8 @@ from rag_monitor.domain.conversation import EarlierTurn
 from rag_monitor.domain.decision import SamplingDecision
 from rag_monitor.domain.fault import Diagnosis
 from rag_monitor.domain.feedback import Feedback
+from rag_monitor.domain.filters import SearchIn as SearchIn
+from rag_monitor.domain.filters import TraceQuery as TraceQuery
 from rag_monitor.domain.judgement import JudgeUsage
 from rag_monitor.domain.names import NameKind
 from rag_monitor.domain.ports import BlobFormat
@@ -139,43 +141,6 @@ class PlacedScore:
     """Without its verdicts."""
 
 
-class SearchIn(StrEnum):
-    """Which text of a trace is searched."""
-
-    QUESTION = "question"
-    """Every question that is kept, by an index."""
-    ANSWER = "answer"
-    """The answer or the error. Looked through, the newest traces first."""
-    PASSAGES = "passages"
-    """What was retrieved. Looked through as well."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TraceQuery:
-    """Which traces to list, newest first. None: no such filter."""
-
-    project: str
-    app: str | None = None
-    release: str | None = None
-    user_id: str | None = None
-    since: datetime | None = None
-    """`started_at` at or after this."""
-    until: datetime | None = None
-    """`started_at` before this."""
-    metric: str | None = None
-    """Only traces with a score of this metric."""
-    below: float | None = None
-    """With `metric`: only scores below this."""
-    status: TraceStatus | None = None
-    q: str | None = None
-    """Text the trace contains, case-insensitive where the script has cases."""
-    q_in: SearchIn = SearchIn.QUESTION
-    """Where it is looked for."""
-    cursor: str | None = None
-    """`TracePage.next_cursor` of the page before."""
-    limit: int = 50
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceSummary:
     """One row of a trace list."""
@@ -204,8 +169,12 @@ class TracePage:
     next_cursor: str | None = None
     """Opaque; None on the last page."""
     looked_back_to: datetime | None = None
-    """Set where a text without an index was looked for no further back than this, before the page
-    was full: older traces are on the next page."""
+    """Set where traces were looked through no further back than this, before the page was full:
+    older ones are on the next page."""
+    partial: bool = False
+    """The page ends, full or not, where so many traces were looked through; the next goes on."""
+    indexed_since: datetime | None = None
+    """Set where older traces wait for the index that a filter asks: they are missing until then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, Final
 
 from fastapi import Request
@@ -37,7 +38,8 @@ _NOT_KEPT: Final = {
         "`release`."
     ),
     "knowledge_base": Message(
-        "only /api/v1/series, /api/v1/faults and /api/v1/documents can be asked for one; "
+        "only /api/v1/series, /api/v1/faults, /api/v1/documents and lists of traces and sessions "
+        "can be asked for one; "
         "/api/v1/summary tells the metrics of each under `knowledge_bases`."
     ),
     "release": Message("what is asked for here is not kept by release."),
@@ -288,3 +290,15 @@ def _unknown_judge(value: str, judges: Sequence[str]) -> Unknown:
 def sentences(unknown: Sequence[Unknown], language: str) -> list[str]:
     """What an answer says of them, in a language."""
     return [translate(one.message, language) for one in unknown]
+
+
+def waiting_for_index(since: datetime | None, language: str) -> list[str]:
+    """What an answer says of traces that wait for the index it was read from."""
+    if since is None:
+        return []
+    message = Message(
+        "Traces that began at or before {time:%Y-%m-%d %H:%M} UTC are still being indexed for "
+        "these filters; until they are, some of them may be missing here.",
+        time=since,
+    )
+    return [translate(message, language)]

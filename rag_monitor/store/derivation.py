@@ -13,7 +13,7 @@ from sqlalchemy import Connection, delete, select, update
 from rag_monitor.domain.rollup import is_history
 from rag_monitor.domain.stored import PendingTrace
 from rag_monitor.domain.trace import Trace
-from rag_monitor.store import bulk, question_index, rollup_changes
+from rag_monitor.store import bulk, question_index, rollup_changes, trace_terms
 from rag_monitor.store.bulk import Key, chunks
 from rag_monitor.store.rollup_changes import TraceCounts
 from rag_monitor.store.tables import (
@@ -155,6 +155,7 @@ def _write(connection: Connection, changes: Sequence[_Change], now: datetime) ->
         "received_at": [change.received_at for change in changes],
         "passages": [sorted(change.rows.passages) for change in changes],
         "search": question_index.place(connection, [change.rows.search for change in changes]),
+        "terms": trace_terms.place(connection, [change.rows.terms for change in changes]),
     }
     of_traces = _columns(TRACE_COLUMNS, [change.rows.trace for change in changes])
     bulk.insert_columns(connection, traces, {**key, **described, **of_traces})

@@ -6,7 +6,7 @@ from typing import Final
 
 from sqlalchemy import Column, Float, Index, Integer, PrimaryKeyConstraint, Table
 
-from rag_monitor.store.types import Json, Moment, Name, SafeText, Serial, metadata
+from rag_monitor.store.types import Json, Moment, Name, SafeText, Serial, metadata, partial
 from rag_monitor.store.types import column as _column
 from rag_monitor.store.types import names as _names
 from rag_monitor.store.types import partial as _partial
@@ -27,6 +27,7 @@ feedback: Final = Table(
     *(Column(name, Json) for name in ("raw_value", "correct_document_ids")),
     Column("scale", Integer),
     Index("ix_feedback_trace", "project", "trace_id"),
+    partial("ix_feedback_ratings", "project", "value", "trace_id", where="kind IS NOT NULL"),
     Index("ix_feedback_created_at", "created_at"),
     _partial("ix_feedback_marks", "project", "created_at", where="kind IS NULL"),
     sqlite_autoincrement=True,

@@ -19,7 +19,6 @@ from operator import add
 from typing import Any, Final
 
 from sqlalchemy import (
-    CTE,
     ColumnElement,
     Connection,
     Integer,
@@ -29,13 +28,12 @@ from sqlalchemy import (
     or_,
     select,
     table,
-    text,
-    union_all,
     update,
 )
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from rag_monitor.domain.clean_text import clean_text
+from rag_monitor.store.full_text_rows import place_all
 from rag_monitor.store.tables import traces
 
 MAX_INDEXED: Final = 4000
@@ -47,8 +45,6 @@ _KEPT: Final = 8192
 _SIGN: Final = 2**31
 LONG: Final = -_SIGN
 """The only entry of a question that is too long."""
-_NOTHING: Final = 0
-"""SQLite: there is nothing to index; rows of `trace_search` count from 1."""
 _FTS: Final = table("trace_search", column("rowid"), column("trace_search"))
 
 
@@ -67,46 +63,23 @@ def query_pairs(text: str) -> list[int]:
     return list(numbers)[:MAX_QUERY_PAIRS]
 
 
-def contains(piece: str) -> ColumnElement[bool]:
-    """Whether the question of a trace holds the text, whatever the case."""
-    return traces.c.question.icontains(clean_text(piece), autoescape=True)
+def may_hold(piece: str, postgresql: bool) -> list[ColumnElement[bool]]:
+    """Conditions on `traces`, one of which holds for each whose question holds the text.
 
-
-def holders(piece: str, postgresql: bool, conditions: Sequence[ColumnElement[bool]]) -> CTE | None:
-    """The keys and times of traces whose question holds the text; None: no index helps.
-
-    Args:
-        piece: What is looked for.
-        postgresql: Which database it is.
-        conditions: On `traces`.
+    Each is answered by an index; empty: no index helps.
     """
     numbers = query_pairs(piece)
     if not numbers:
-        return None
-    keys = select(traces.c.project, traces.c.trace_id, traces.c.day, traces.c.started_at)
-    both = plainly([*conditions, contains(piece)], postgresql)
+        return []
     if postgresql:
         every = literal(numbers, ARRAY(Integer))
         long = literal([LONG], ARRAY(Integer))
         has = traces.c.search.contains
-        indexed = keys.where(or_(has(every), has(long)), *both)
+        indexed = or_(has(every), has(long))
     else:
         matching = select(_FTS.c.rowid).where(_FTS.c.trace_search.op("MATCH")(_expression(numbers)))
-        indexed = keys.where(traces.c.search.in_(matching), *both)
-    waiting = keys.where(traces.c.search.is_(None), *both)
-    # Not merged into the rest of the query: there the planner would again walk by time.
-    return union_all(indexed, waiting).cte("holders").prefix_with("MATERIALIZED")
-
-
-def plainly(
-    conditions: Sequence[ColumnElement[bool]], postgresql: bool
-) -> list[ColumnElement[bool]]:
-    """Conditions that SQLite checks, and for which it does not look for an index.
-
-    It knows nothing about how values are spread, and would rather walk every trace of a project
-    than look up the few that a search found.
-    """
-    return list(conditions) if postgresql else [condition.is_(True) for condition in conditions]
+        indexed = traces.c.search.in_(matching)
+    return [indexed, traces.c.search.is_(None)]
 
 
 def place(connection: Connection, pairs_of: Sequence[list[int]]) -> Sequence[Any]:
@@ -117,7 +90,8 @@ def place(connection: Connection, pairs_of: Sequence[list[int]]) -> Sequence[Any
     """
     if connection.dialect.name == "postgresql":
         return pairs_of
-    return _place_all(connection, pairs_of)
+    tokens = [list(map(_token, numbers)) for numbers in pairs_of]
+    return place_all(connection, _FTS.name, "pairs", tokens)
 
 
 def index_older(connection: Connection, limit: int) -> int:
@@ -145,25 +119,6 @@ def index_older(connection: Connection, limit: int) -> int:
         ],
     )
     return len(rows)
-
-
-def _place_all(connection: Connection, pairs_of: Sequence[list[int]]) -> list[int]:
-    newest = connection.execute(
-        text("SELECT rowid FROM trace_search ORDER BY rowid DESC LIMIT 1")
-    ).scalar()
-    last = newest or 0
-    places = []
-    entries = []
-    for numbers in pairs_of:
-        if not numbers:
-            places.append(_NOTHING)
-            continue
-        last += 1
-        places.append(last)
-        entries.append((last, " ".join(map(_token, numbers))))
-    if entries:  # past the compiler of SQLAlchemy, as all that is written in bulk
-        connection.exec_driver_sql("INSERT INTO trace_search (rowid, pairs) VALUES (?, ?)", entries)
-    return places
 
 
 def _expression(numbers: Sequence[int]) -> str:

@@ -23,8 +23,12 @@ _ASSEMBLE_AGAIN: Final = (
     "WHERE t.project = trace_keys.project AND t.trace_id = trace_keys.trace_id)"
 )
 """Traces that are lost while what they were made of is not."""
-_INDEX_AGAIN: Final = "UPDATE traces SET search = NULL WHERE search IS NOT NULL"
-"""The index of questions is no table of rows: the monitor makes it anew while it runs."""
+_INDEX_AGAIN: Final = {
+    "search": "UPDATE traces SET search = NULL WHERE search IS NOT NULL",
+    "terms": "UPDATE traces SET terms = NULL WHERE terms IS NOT NULL",
+}
+"""By column: indexes for searching are no tables of rows: the monitor makes them anew while it
+runs."""
 _LAST: Final = 2**63 - 1
 """The largest rowid there can be."""
 
@@ -72,8 +76,8 @@ def salvage(source: Path, target: Path) -> list[Salvaged]:
                     if name in tables and name in metadata.tables
                 ]
                 new.execute(_ASSEMBLE_AGAIN)
-                if "search" in _columns(new, "traces"):
-                    new.execute(_INDEX_AGAIN)
+                for column in _INDEX_AGAIN.keys() & set(_columns(new, "traces")):
+                    new.execute(_INDEX_AGAIN[column])
                 return saved
     finally:
         lock.release()

@@ -123,7 +123,8 @@ traces: Final = Table(
     Column("contexts", TraceJson),  # NULL: unknown; []: recalled nothing
     _column("passages", TraceJson),  # hashes of every passage named in contexts and retrievals
     _column("attributes", TraceJson),
-    Column("search", ARRAY(Integer).with_variant(Integer(), "sqlite")),  # see store.questions
+    Column("search", ARRAY(Integer).with_variant(Integer(), "sqlite")),  # see question_index
+    Column("terms", ARRAY(BigInteger).with_variant(Integer(), "sqlite")),  # see trace_terms
     PrimaryKeyConstraint("project", "trace_id", "day"),
     Index("ix_traces_time", "project", "started_at", "trace_id"),
     Index("ix_traces_app", "project", "app", "started_at", "trace_id"),
@@ -133,6 +134,9 @@ traces: Final = Table(
     _partial("ix_traces_app_bad", "project", "app", "status", "started_at", "trace_id", where=_BAD),
     Index("ix_traces_search", "search", postgresql_using="gin"),
     _partial("ix_traces_unindexed", "project", "started_at", where="search IS NULL"),
+    Index("ix_traces_terms", "terms", postgresql_using="gin"),
+    _partial("ix_traces_without_terms", "project", "started_at", where="terms IS NULL"),
+    Index("ix_traces_latency", "project", "end_to_end_ms", "started_at", "trace_id"),
     Index("ix_traces_user", "project", "user_id", "started_at", "trace_id"),
     *in_sessions("ix_traces_session", "ix_traces_in_session"),
     **PARTITION_BY,
@@ -198,6 +202,7 @@ scores: Final = Table(
     PrimaryKeyConstraint("project", "trace_id", "revision", "metric", "judge", "day"),
     Index("ix_scores_metric", "project", "app", "metric", "started_at", "value"),
     Index("ix_scores_value", "project", "metric", "started_at", "value"),
+    Index("ix_scores_sorted", "project", "metric", "value", "started_at", "trace_id"),
     Index("ix_scores_created_at", "created_at", "trace_id"),
     _partial("ix_scores_low", "project", "metric", "started_at", "value", where=_LOW),
     _partial("ix_scores_app_low", "project", "app", "metric", "started_at", "value", where=_LOW),
@@ -235,6 +240,7 @@ faults: Final = Table(
     _column("created_at", Moment),
     PrimaryKeyConstraint("project", "trace_id", "judge", "day"),
     Index("ix_faults_fault", "project", "app", "fault", "started_at", "probability"),
+    Index("ix_faults_any_app", "project", "fault", "started_at", "trace_id"),
     **PARTITION_BY,
 )
 

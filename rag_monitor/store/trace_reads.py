@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Connection, Table, select
 
@@ -14,6 +14,9 @@ from rag_monitor.store.bulk import LOOKUP, Key, chunks
 from rag_monitor.store.score_rows import load_decision
 from rag_monitor.store.tables import decisions, hits, passages, retrievals, trace_keys, traces
 from rag_monitor.store.trace_rows import from_rows
+
+_FOR_SEARCH: Final = frozenset({"search", "terms"})
+"""Columns that are asked about and never read."""
 
 
 def load_traces(connection: Connection, keys: Iterable[Key]) -> dict[Key, tuple[Any, Trace]]:
@@ -75,7 +78,7 @@ def load_hits(
 def _rows(
     connection: Connection, table: Table, project: str, trace_ids: list[str], days: set[Any]
 ) -> Iterable[Any]:
-    columns = [column for column in table.c if column is not traces.c.search]
+    columns = [column for column in table.c if column.name not in _FOR_SEARCH]
     statement = select(*columns).where(
         table.c.project == project, table.c.trace_id.in_(trace_ids), table.c.day.in_(days)
     )

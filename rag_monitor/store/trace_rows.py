@@ -23,6 +23,7 @@ from rag_monitor.domain.trace import (
     passage_digest,
 )
 from rag_monitor.store.question_index import pairs
+from rag_monitor.store.trace_terms import terms_of
 from rag_monitor.store.types import dump_captured
 
 _PLAIN: Final = (
@@ -106,6 +107,8 @@ class TraceRows:
     """Content by SHA-256."""
     search: list[int]
     """The pairs of its question, see `store.question_index`."""
+    terms: list[int]
+    """What it carries, see `store.trace_terms`."""
     content_hash: str
     """Same hash, same trace: no new revision."""
     app: str
@@ -171,6 +174,7 @@ def to_rows(trace: Trace, project: str, trace_id: str) -> TraceRows:
         hits=hits,
         passages=dumped.passages,
         search=pairs(trace.question),
+        terms=terms_of(trace),
         content_hash=hashlib.sha256(dump_captured(content)).hexdigest(),
         app=trace.app,
         release=trace.release,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from sqlalchemy import (
+    Column,
     ColumnElement,
+    Connection,
     Select,
     Table,
     and_,
@@ -27,7 +29,6 @@ from rag_monitor.domain.stored import (
     ErasureReport,
     PendingTrace,
     ReleaseStart,
-    SearchIn,
     StoredTrace,
     TimedTrace,
     TracePage,
@@ -38,11 +39,13 @@ from rag_monitor.domain.trace import Trace
 from rag_monitor.domain.window import Window
 from rag_monitor.errors import NotFound
 from rag_monitor.store import (
-    content_search,
     derivation,
     fault_stages,
     listing,
     question_index,
+    term_backfill,
+    trace_finder,
+    trace_terms,
     traffic,
 )
 from rag_monitor.store.annotations import load_feedback, load_reported
@@ -51,7 +54,6 @@ from rag_monitor.store.engine import Database
 from rag_monitor.store.erasure import erase_user
 from rag_monitor.store.fault_rows import load_diagnoses, most_at_fault
 from rag_monitor.store.names import Names
-from rag_monitor.store.page_cursor import encode_cursor
 from rag_monitor.store.rollup_tiers import TIERS
 from rag_monitor.store.score_rows import load_decision, load_score
 from rag_monitor.store.tables import decisions, faults, hits, rollup_blocks, scores, traces
@@ -85,17 +87,21 @@ class Traces:
 
     def index_questions(self, limit: int = 200) -> int:
         """Make questions that older releases saved known to the search; returns how many."""
-        if not self._any_unindexed():
-            return 0
-        return self._database.transact(
-            lambda connection: question_index.index_older(connection, limit)
-        )
+        return self._index(traces.c.search, question_index.index_older, limit)
 
-    def _any_unindexed(self) -> bool:
-        """A look without a write transaction: mostly there is nothing to do."""
+    def index_terms(self, limit: int = 200) -> int:
+        """Make what traces of older releases carry known to the filters; returns how many."""
+        return self._index(traces.c.terms, term_backfill.index_older, limit)
+
+    def _index(
+        self, column: Column[Any], index_older: Callable[[Connection, int], int], limit: int
+    ) -> int:
+        # First a look without a write transaction: mostly there is nothing to do.
+        waiting = select(traces.c.trace_id).where(column.is_(None)).limit(1)
         with self._database.read() as connection:
-            statement = select(traces.c.trace_id).where(traces.c.search.is_(None)).limit(1)
-            return connection.execute(statement).first() is not None
+            if connection.execute(waiting).first() is None:
+                return 0
+        return self._database.transact(lambda connection: index_older(connection, limit))
 
     def get(self, project: str, trace_id: str) -> StoredTrace:
         """A trace with all that is known about it.
@@ -154,34 +160,25 @@ class Traces:
         return [by_trace[trace_id] for trace_id in trace_ids if trace_id in by_trace]
 
     def search(self, query: TraceQuery) -> TracePage:
-        """One page of traces, newest first.
+        """One page of traces, in the order asked for.
 
         Raises:
-            MalformedPayload: The cursor is not one this store handed out.
+            MalformedPayload: The cursor is not one this store handed out, or one of another order.
         """
         limit = max(1, min(query.limit, MAX_PAGE))
-        if query.q and query.q_in is not SearchIn.QUESTION:
-            return self._search_content(query, limit)
         with self._database.read() as connection:
-            rows, last = listing.find(
+            page = trace_finder.find(
                 connection, query, limit, postgresql=self._database.is_postgresql
             )
+            rows = listing.rows_of(connection, query.project, page.keys)
             items = listing.summaries(connection, query.project, rows)
+            waiting = trace_terms.indexed_since(connection, query)
         return TracePage(
             items=tuple(items),
-            next_cursor=None if last is None else encode_cursor(last.started_at, last.trace_id),
-        )
-
-    def _search_content(self, query: TraceQuery, limit: int) -> TracePage:
-        with self._database.read() as connection:
-            looked = content_search.search(connection, query, limit)
-            rows = listing.rows_of(connection, query.project, looked.keys)
-            items = listing.summaries(connection, query.project, rows)
-        last = looked.last
-        return TracePage(
-            items=tuple(items),
-            next_cursor=None if last is None else encode_cursor(last.started_at, last.trace_id),
-            looked_back_to=looked.back_to,
+            next_cursor=page.next_cursor,
+            looked_back_to=page.looked_back_to,
+            partial=page.partial,
+            indexed_since=waiting,
         )
 
     def projects(self) -> list[str]:

@@ -249,8 +249,9 @@ class Jobs:
         return len(dirty)
 
     async def index(self) -> int:
-        """Make questions of older releases known to the search."""
-        return await asyncio.to_thread(self._store.traces.index_questions)
+        """Make traces of older releases known to the search and to the filters."""
+        traces = self._store.traces
+        return await asyncio.to_thread(lambda: traces.index_questions() + traces.index_terms())
 
     async def count_documents(self) -> int:
         """Count what became of the documents of judged traces; assembling comes first."""

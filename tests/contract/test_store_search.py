@@ -13,7 +13,7 @@ from rag_monitor.domain.clean_text import clean_text
 from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.stored import RetentionPolicy, TraceQuery
 from rag_monitor.domain.trace import TraceStatus
-from rag_monitor.store import listing
+from rag_monitor.store import trace_finder
 from rag_monitor.store.question_index import MAX_INDEXED
 from rag_monitor.store.store import Store
 from rag_monitor.store.tables import traces
@@ -24,7 +24,7 @@ from tests.contract.evidence import claim, ingest
 @pytest.fixture(autouse=True)
 def _index_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is found by looking through the newest traces, as if there were thousands more."""
-    monkeypatch.setattr(listing, "WALKED", 0)
+    monkeypatch.setattr(trace_finder, "WALKED", 0)
 
 
 def _found(store: Store, q: str, **filters: object) -> list[str]:
@@ -107,7 +107,7 @@ def test_what_scored_low_is_found_however_far_the_walk_goes(
     store: Store, monkeypatch: pytest.MonkeyPatch, walked: int
 ) -> None:
     """Not at all, a first stretch, both, or beyond the last: with every other trace a hit."""
-    monkeypatch.setattr(listing, "WALKED", walked)
+    monkeypatch.setattr(trace_finder, "WALKED", walked)
     ingest(
         store,
         *(

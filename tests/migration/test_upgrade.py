@@ -16,6 +16,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Engine, create_engine, text
 
 from rag_monitor.aggregation.totals import merged
+from rag_monitor.domain.filters import QuestionLanguage
 from rag_monitor.domain.rollup import RollupQuery
 from rag_monitor.domain.stored import TraceQuery
 from rag_monitor.domain.window import Window
@@ -80,6 +81,15 @@ def test_this_release_works_on_what_any_earlier_one_left(
         assert _questions(store, "利率") == [QUESTION, QUESTION]
         assert store.traces.index_questions() == 2
         assert _questions(store, "利率") == [QUESTION, QUESTION]
+        found = store.traces.search(
+            TraceQuery(project="default", language=QuestionLanguage.CHINESE)
+        )
+        assert (len(found.items), found.indexed_since is None) == (0, False)
+        assert store.traces.index_terms() == 2
+        found = store.traces.search(
+            TraceQuery(project="default", language=QuestionLanguage.CHINESE)
+        )
+        assert (len(found.items), found.indexed_since) == (2, None)
         stored = store.traces.get("default", TRACE)
         assert stored.scores[0].metric == "faithfulness"
         assert [document.content for document in stored.trace.contexts] == ["passages.content"]

@@ -7,35 +7,35 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Path, Query
 from pydantic import Field
 
+from rag_monitor.aggregation.sessions import keeps
+from rag_monitor.domain.filters import BY_NAME
 from rag_monitor.domain.session import SessionQuery
 from rag_monitor.errors import MalformedPayload
 from rag_monitor.i18n import msgid
 from rag_monitor.server.auth import Reader, ServicesOf
 from rag_monitor.server.problems import AskedLanguage, ProblemError
+from rag_monitor.server.schemas.filters import FilterFields
 from rag_monitor.server.schemas.sessions import SessionDetail, SessionList
-from rag_monitor.server.schemas.values import Given, Moment, Name, UserId
-from rag_monitor.server.validation import OnceRoute, sentences, unknown_names
+from rag_monitor.server.schemas.values import Given, UserId
+from rag_monitor.server.validation import OnceRoute, sentences, unknown_names, waiting_for_index
 from rag_monitor.store.sessions import MOST_TURNS
 
 router = APIRouter(prefix="/api/v1", tags=[msgid("Sessions")], route_class=OnceRoute)
 
-_BAD_CURSOR: Final = "`cursor`: is not one this server gave; start again without it."
+_BAD_CURSOR: Final = "`cursor`: is not one this server gave for this order; start again without it."
 Cursor = Annotated[str, Field(max_length=1000)]
 SessionId = Annotated[
     str, Path(min_length=1, max_length=1000, pattern=r"^[^\x00]+$", description="URL-encoded.")
 ]
 
 
-class SessionFilter(Given):
+class SessionFilter(FilterFields):
     """Which sessions to list: those with a turn that fits all filters."""
 
-    app: Name | None = None
-    release: Name | None = None
-    environment: Name | None = None
-    user: UserId | None = Field(default=None, description="Who asked.")
-    tag: Annotated[str, Field(min_length=1, max_length=1000)] | None = None
-    from_: Moment | None = Field(default=None, alias="from")
-    to: Moment | None = None
+    user_id: UserId | None = Field(default=None, alias="user", description=BY_NAME["user_id"].help)
+    resolved: bool | None = Field(
+        default=None, description="Only sessions that are, or are not, resolved."
+    )
     cursor: Cursor | None = Field(default=None, description="`next_cursor` of the page before.")
     limit: int = Field(default=50, ge=1, le=200)
 
@@ -45,17 +45,10 @@ class SessionFilter(Given):
         Raises:
             ProblemError: 422 for filters that contradict one another.
         """
-        if self.from_ and self.to and self.from_ >= self.to:
-            raise ProblemError(422, "`from`: must be earlier than `to`.")
         return SessionQuery(
             project=project,
-            app=self.app,
-            release=self.release,
-            environment=self.environment,
-            user_id=self.user,
-            tag=self.tag,
-            since=self.from_,
-            until=self.to,
+            **self.common(),
+            resolved=self.resolved,
             cursor=self.cursor,
             limit=self.limit,
         )
@@ -77,17 +70,23 @@ def list_sessions(
     language: AskedLanguage,
     where: Annotated[SessionFilter, Query()],
 ) -> SessionList:
-    """List sessions, the one with the newest turn that fits first."""
+    """List sessions with a turn that fits all filters; each stands where its first such turn does.
+
+    The one with the newest such turn comes first, or another in the order asked for.
+    """
     query = where.to_domain(caller.project)
     try:
         with services.reading():
-            page = services.sessions.search(query)
+            page = services.sessions.search(query, keeps(query))
     except MalformedPayload as error:
         raise ProblemError(422, _BAD_CURSOR) from error
-    if page.items or where.cursor is not None:
+    if where.cursor is not None:
         return SessionList.from_domain(page)
-    unknown = unknown_names(services, caller.project, app=where.app, release=where.release)
-    return SessionList.from_domain(page, sentences(unknown, language))
+    hints = waiting_for_index(page.indexed_since, language)
+    if not page.items:
+        unknown = unknown_names(services, caller.project, app=where.app, release=where.release)
+        hints += sentences(unknown, language)
+    return SessionList.from_domain(page, hints)
 
 
 @router.get("/sessions/{session_id:path}")

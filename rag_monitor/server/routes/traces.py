@@ -9,13 +9,13 @@ from fastapi import APIRouter, Query, Request
 from pydantic import Field
 
 from rag_monitor.domain.stored import SearchIn, TraceQuery
-from rag_monitor.domain.trace import TraceStatus
 from rag_monitor.errors import MalformedPayload
 from rag_monitor.i18n import msgid
 from rag_monitor.server import audit
 from rag_monitor.server.auth import Admin, Ingester, Reader, ServicesOf
 from rag_monitor.server.problems import AskedLanguage, ProblemError, translated
 from rag_monitor.server.schemas import trace_json
+from rag_monitor.server.schemas.filters import FilterFields
 from rag_monitor.server.schemas.traces import (
     DecisionOut,
     Decisions,
@@ -24,16 +24,8 @@ from rag_monitor.server.schemas.traces import (
     TraceDetail,
     TraceList,
 )
-from rag_monitor.server.schemas.values import (
-    Given,
-    KnownMetric,
-    Moment,
-    Name,
-    TraceId,
-    UserId,
-    plain,
-)
-from rag_monitor.server.validation import OnceRoute, sentences, unknown_names
+from rag_monitor.server.schemas.values import TraceId, UserId, plain
+from rag_monitor.server.validation import OnceRoute, sentences, unknown_names, waiting_for_index
 
 router = APIRouter(prefix="/api/v1", tags=[msgid("Traces")], route_class=OnceRoute)
 
@@ -117,21 +109,9 @@ def _wire_error(error: object) -> dict[str, Any]:
     return {"field": "", "message": str(error)}
 
 
-class TraceFilter(Given):
-    """Which traces to list, newest first."""
+class TraceFilter(FilterFields):
+    """Which traces to list, and in which order."""
 
-    app: Name | None = None
-    release: Name | None = None
-    user_id: UserId | None = Field(default=None, description="Who asked.")
-    from_: Moment | None = Field(default=None, alias="from")
-    to: Moment | None = None
-    metric: KnownMetric | None = Field(
-        default=None, description="Only traces with a score of this metric."
-    )
-    below: float | None = Field(
-        default=None, ge=0, le=1.000001, description="With `metric`: only scores below this."
-    )
-    status: TraceStatus | None = None
     q: Annotated[str, Field(max_length=500)] | None = Field(
         default=None, description="Text that the trace contains: see `in`."
     )
@@ -152,20 +132,9 @@ class TraceFilter(Given):
         Raises:
             ProblemError: 422 for filters that contradict one another.
         """
-        if self.below is not None and self.metric is None:
-            raise ProblemError(422, "`below` needs `metric`: say which score must be below it.")
-        if self.from_ and self.to and self.from_ >= self.to:
-            raise ProblemError(422, "`from`: must be earlier than `to`.")
         return TraceQuery(
             project=project,
-            app=self.app,
-            release=self.release,
-            user_id=self.user_id,
-            since=self.from_,
-            until=self.to,
-            metric=self.metric,
-            below=self.below,
-            status=self.status,
+            **self.common(),
             q=self.q or None,
             q_in=self.in_,
             cursor=self.cursor,
@@ -180,18 +149,21 @@ def list_traces(
     language: AskedLanguage,
     where: Annotated[TraceFilter, Query()],
 ) -> TraceList:
-    """List traces, newest first."""
+    """List traces that fit all filters, newest first or in the order asked for."""
     query = where.to_domain(caller.project)
     try:
         page = services.traces.search(query)
     except MalformedPayload as error:
         raise ProblemError(
-            422, "`cursor`: is not one this server gave; start again without it."
+            422, "`cursor`: is not one this server gave for this order; start again without it."
         ) from error
-    if page.items or where.cursor is not None:
+    if where.cursor is not None:
         return TraceList.from_domain(page)
-    unknown = unknown_names(services, caller.project, app=where.app, release=where.release)
-    return TraceList.from_domain(page, sentences(unknown, language))
+    hints = waiting_for_index(page.indexed_since, language)
+    if not page.items:
+        unknown = unknown_names(services, caller.project, app=where.app, release=where.release)
+        hints += sentences(unknown, language)
+    return TraceList.from_domain(page, hints)
 
 
 @router.get("/traces/{trace_id}")

@@ -13,7 +13,7 @@ from rag_monitor.domain.session import Session, SessionPage, Turn
 from rag_monitor.server.schemas.faults import FaultOut
 from rag_monitor.server.schemas.feedback import FeedbackOut
 from rag_monitor.server.schemas.traces import HitOut, TimingsOut
-from rag_monitor.server.schemas.values import Hints, Wire, finite
+from rag_monitor.server.schemas.values import Hints, IndexedSince, Partial, Wire, finite
 
 
 class SessionFaithfulness(Wire):
@@ -79,10 +79,12 @@ def _each(values: Iterable[str | None]) -> list[str]:
 
 
 class SessionList(Wire):
-    """A page of sessions, the one with the newest activity first."""
+    """A page of sessions, in the order asked for."""
 
     items: list[SessionRow]
     next_cursor: str | None = Field(description="Send it as `cursor` for the next page.")
+    partial: Partial
+    indexed_since: IndexedSince
     hints: Hints
 
     @classmethod
@@ -91,6 +93,8 @@ class SessionList(Wire):
         return cls(
             items=[SessionRow.from_domain(session) for session in page.items],
             next_cursor=page.next_cursor,
+            partial=page.partial,
+            indexed_since=page.indexed_since,
             hints=list(hints),
         )
 

@@ -21,6 +21,8 @@ from rag_monitor.server.schemas.feedback import FeedbackOut
 from rag_monitor.server.schemas.reported import ReportedScoreOut
 from rag_monitor.server.schemas.values import (
     Hints,
+    IndexedSince,
+    Partial,
     Wire,
     finite,
     plain,
@@ -76,15 +78,17 @@ class TraceRow(Wire):
 
 
 class TraceList(Wire):
-    """A page of traces, newest first."""
+    """A page of traces, in the order asked for."""
 
     items: list[TraceRow]
     next_cursor: str | None = Field(description="Send it as `cursor` for the next page.")
     looked_back_to: datetime | None = Field(
         default=None,
-        description="Set where answers or passages were looked through no further than this before "
+        description="Set where traces were looked through no further back than this before "
         "the page was full, be it empty: older traces are on the next page.",
     )
+    partial: Partial
+    indexed_since: IndexedSince
     hints: Hints
 
     @classmethod
@@ -94,6 +98,8 @@ class TraceList(Wire):
             items=[TraceRow.from_domain(row) for row in page.items],
             next_cursor=page.next_cursor,
             looked_back_to=page.looked_back_to,
+            partial=page.partial,
+            indexed_since=page.indexed_since,
             hints=list(hints),
         )
 

@@ -108,10 +108,28 @@ Hints = Annotated[
     Field(
         default_factory=list,
         description="Where the answer is empty: filters whose value nothing stored has, and the "
-        "nearest value there is.",
+        "nearest value there is. Of lists also: what is missing until it is indexed.",
     ),
 ]
 """A field of answers that a filter can empty."""
+Partial = Annotated[
+    bool,
+    Field(
+        default=False,
+        description="true: the page ends, full or not, after so much was looked through; go on "
+        "with `next_cursor`.",
+    ),
+]
+"""A field of lists whose reading is bounded."""
+IndexedSince = Annotated[
+    datetime | None,
+    Field(
+        default=None,
+        description="Set where older traces wait for the index that these filters ask: those that "
+        "began then or before may be missing until it is complete.",
+    ),
+]
+"""A field of lists that ask an index which an earlier release did not have."""
 
 
 def _number(value: object) -> object:

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
 from fastapi import APIRouter
 from starlette.responses import HTMLResponse
 
-from rag_monitor.aggregation.sessions import session_metrics
+from rag_monitor.aggregation.sessions import keeps, session_metrics
 from rag_monitor.domain.session import SessionPage, SessionQuery
+from rag_monitor.domain.trace import TraceStatus
 from rag_monitor.errors import MalformedPayload, NotFound
-from rag_monitor.i18n import Message
+from rag_monitor.i18n import Message, msgid
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.quality import SCORE_METRICS
-from rag_monitor.server.ui.period import length_of, moment_in
+from rag_monitor.server.ui.filter_form import (
+    DIRECTIONS,
+    METRICS,
+    ORDERS,
+    PARAMETERS,
+    SORTS,
+    TIMES,
+    Chip,
+    FilterForm,
+)
+from rag_monitor.server.ui.period import moment_in
 from rag_monitor.server.ui.view import Viewer, Visitor, page
 from rag_monitor.server.validation import unknown_names
 
@@ -24,15 +36,16 @@ NO_SUCH_SESSION: Final = Message(
     "There is no such session: its traces never arrived, were erased, or are older than traces "
     "are kept."
 )
-_FILTERS: Final = ("app", "release", "environment", "user", "tag", "since", "from", "to")
+_ALSO: Final = ("resolved",)
+_FILTERS: Final = (*PARAMETERS, *TIMES, *ORDERS, *_ALSO)
+RESOLVED: Final = {"true": msgid("yes"), "false": msgid("no")}
 _PER_PAGE: Final = 25
 
 
 @router.get("/sessions")
 def sessions(me: Viewer) -> HTMLResponse:
-    """Sessions, the one with the newest activity first."""
-    query = me.request.query_params
-    form = {name: query.get(name, "").strip()[:500] for name in (*_FILTERS, "cursor")}
+    """Sessions, the one with the newest turn that fits first, or in another order."""
+    form = FilterForm.read(me, *_ALSO, "cursor")
     with me.services.reading():
         listed = _search(me, form)
         apps = [app.app for app in me.services.traces.apps(me.principal.project)]
@@ -42,10 +55,17 @@ def sessions(me: Viewer) -> HTMLResponse:
         me,
         "sessions.html",
         {
-            "form": form,
+            "form": form.values,
             "sessions": [(session, session_metrics(session)) for session in listed.items],
             "apps": apps,
+            "metrics": METRICS,
+            "statuses": list(TraceStatus),
             "filters": values,
+            "fields": form.fields(me),
+            "chips": [*form.chips(me, "/sessions", *_ALSO), *_resolved_chip(me, values)],
+            "sorts": SORTS,
+            "directions": DIRECTIONS,
+            "times": {name: moment_in(form[name], me.zone) for name in ("from", "to")},
             "unknown": me.not_applied(*_FILTERS) | _unusable(me, form),
             "hints": unknown_names(
                 me.services, me.principal.project, app=app, release=release, apps=apps
@@ -54,41 +74,46 @@ def sessions(me: Viewer) -> HTMLResponse:
             else [],
             "next": me.link("/sessions", **values, cursor=listed.next_cursor),
             "next_cursor": listed.next_cursor,
+            "partial": listed.partial,
+            "indexed_since": listed.indexed_since,
+            "resolved": RESOLVED,
         },
     )
 
 
-def _search(me: Visitor, form: dict[str, str]) -> SessionPage:
-    since, until = (moment_in(form[name], me.zone) for name in ("from", "to"))
-    length = length_of(form["since"])
-    if since is None and length is not None:
-        since = (until or me.services.clock.now()) - length
+def _search(me: Visitor, form: FilterForm) -> SessionPage:
     query = SessionQuery(
         project=me.principal.project,
-        app=form["app"] or None,
-        release=form["release"] or None,
-        environment=form["environment"] or None,
-        user_id=form["user"] or None,
-        tag=form["tag"] or None,
-        since=since,
-        until=until,
+        **form.query(me),
+        resolved={"true": True, "false": False}.get(form["resolved"]),
         cursor=form["cursor"] or None,
         limit=_PER_PAGE,
     )
     try:
-        return me.services.sessions.search(query)
+        return me.services.sessions.search(query, keeps(query))
     except MalformedPayload:
-        return me.services.sessions.search(replace(query, cursor=None))
+        return me.services.sessions.search(replace(query, cursor=None), keeps(query))
 
 
-def _unusable(me: Visitor, form: dict[str, str]) -> dict[str, str]:
-    """Times that are none; they are left out."""
-    usable = {
-        "since": length_of(form["since"]) is not None,
-        "from": moment_in(form["from"], me.zone) is not None,
-        "to": moment_in(form["to"], me.zone) is not None,
-    }
-    return {name: form[name] for name, good in usable.items() if form[name] and not good}
+def _resolved_chip(me: Visitor, values: Mapping[str, str]) -> list[Chip]:
+    if values.get("resolved") not in RESOLVED:
+        return []
+    return [
+        Chip(
+            name="resolved",
+            label=me.translate(msgid("Resolved")),
+            value=me.translate(RESOLVED[values["resolved"]]),
+            address=me.link("/sessions", **dict(values, resolved="")),
+        )
+    ]
+
+
+def _unusable(me: Visitor, form: FilterForm) -> dict[str, str]:
+    """What is left out as it cannot be used."""
+    unusable = form.unusable(me)
+    if form["resolved"] and form["resolved"] not in RESOLVED:
+        unusable["resolved"] = form["resolved"]
+    return unusable
 
 
 @router.get("/session")

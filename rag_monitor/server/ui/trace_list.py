@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Final
 
 from fastapi import APIRouter
@@ -14,8 +13,17 @@ from rag_monitor.domain.stored import SearchIn, TracePage, TraceQuery, TraceSumm
 from rag_monitor.domain.trace import TraceStatus, derive_trace_id
 from rag_monitor.errors import MalformedPayload
 from rag_monitor.i18n import msgid
-from rag_monitor.server.quality import SCORE_METRICS
-from rag_monitor.server.ui.period import length_of, moment_in
+from rag_monitor.server.ui.filter_form import (
+    DIRECTIONS,
+    IN_TABLE,
+    METRICS,
+    ORDERS,
+    PARAMETERS,
+    SORTS,
+    TIMES,
+    FilterForm,
+)
+from rag_monitor.server.ui.period import moment_in
 from rag_monitor.server.ui.question_title import around, title_of
 from rag_monitor.server.ui.saved_views import MAX_VIEWS, SHIPPED, saved_views
 from rag_monitor.server.ui.view import Viewer, Visitor, page
@@ -24,10 +32,15 @@ from rag_monitor.server.validation import Unknown, unknown_names
 router = APIRouter(include_in_schema=False)
 
 TRACES_PER_PAGE: Final = 50
-FILTERS: Final = (
-    *("app", "release", "metric", "below", "status", "q", "in", "since"),
-    *("from", "to", "user"),
-)
+_ALSO: Final = ("q", "in", "view")
+FILTERS: Final = (*PARAMETERS, *TIMES, *ORDERS, *_ALSO)
+"""What makes a list, and a view of it."""
+_LAYOUT: Final = frozenset({*ORDERS, "view"})
+_LIMITS: Final = frozenset({"below", "above"})
+_CARDS: Final = msgid("Cards")
+_TABLE: Final = msgid("Table")
+_MOST_COLUMNS: Final = 6
+"""Metrics of a table."""
 SEARCHED: Final = {
     SearchIn.QUESTION: msgid("questions"),
     SearchIn.ANSWER: msgid("answers"),
@@ -44,13 +57,9 @@ _MOST_APPS: Final = 50
 @router.get("/traces")
 def traces(me: Viewer) -> Response:
     """Traces, with filters; who looks for the id of one gets that."""
-    form = {
-        name: me.request.query_params.get(name, "").strip()[:500] for name in (*FILTERS, "cursor")
-    }
-    if moment_in(form["from"], me.zone) is not None:
-        form["since"] = ""  # a beginning goes before a length
+    form = FilterForm.read(me, *_ALSO, "cursor")
     if not form["q"] or form["in"] == SearchIn.QUESTION:
-        form["in"] = ""
+        form = form.with_values({"in": ""})
     if _TRACE_ID.fullmatch(form["q"]) and not form["cursor"]:
         summaries = me.services.traces.summaries(me.principal.project, [form["q"].lower()])
         if summaries:
@@ -58,32 +67,40 @@ def traces(me: Viewer) -> Response:
     return _listed(me, form, [app.app for app in me.services.traces.apps(me.principal.project)])
 
 
-def _listed(me: Visitor, form: dict[str, str], apps: Sequence[str]) -> HTMLResponse:
+def _listed(me: Visitor, form: FilterForm, apps: Sequence[str]) -> HTMLResponse:
     try:
-        trace_page = me.services.traces.search(_query(me, form))
+        trace_page = me.services.traces.search(_query(me, form, form["cursor"]))
     except MalformedPayload:
-        trace_page = me.services.traces.search(_query(me, form | {"cursor": ""}))
-    values = {key: value for key, value in form.items() if key != "cursor"}
+        trace_page = me.services.traces.search(_query(me, form, ""))
+    values = {name: form[name] for name in FILTERS if form[name]}
     return page(
         me,
         "traces.html",
         {
-            "form": form,
+            "form": form.values,
             "found": trace_page,
-            "named": _named(me, form, apps),
-            "answers": _answers(form, trace_page),
+            "named": _named(me, form.values, apps),
+            "answers": _answers(form.values, trace_page),
             "searched": SEARCHED,
-            "elsewhere": _elsewhere(me, values) if not trace_page.items else {},
+            "elsewhere": _elsewhere(me, form.values) if not trace_page.items else {},
             "apps": apps,
-            "metrics": SCORE_METRICS,
+            "metrics": METRICS,
+            "columns": _columns(trace_page),
             "statuses": list(TraceStatus),
             "next": me.link("/traces", **values, cursor=trace_page.next_cursor),
-            "filtered": any(values.values()),
-            "hints": _hints(me, form, apps) if not trace_page.items and not form["cursor"] else [],
+            "filtered": any(name not in _LAYOUT for name in values),
+            "hints": _hints(me, form.values, apps)
+            if not trace_page.items and not form["cursor"]
+            else [],
             "unknown": me.not_applied(*FILTERS) | _unknown_values(me, form),
             "times": {name: moment_in(form[name], me.zone) for name in ("from", "to")},
-            "ignored": _limit_is_ignored(form),
-            "filters": {name: value for name, value in values.items() if value},
+            "ignored": bool(form.unusable(me).keys() & _LIMITS),
+            "filters": values,
+            "fields": form.fields(me),
+            "chips": form.chips(me, "/traces", *_ALSO),
+            "sorts": SORTS,
+            "directions": DIRECTIONS,
+            "layouts": _layouts(me, values),
             "views": saved_views(me.request, FILTERS),
             "shipped_views": SHIPPED,
             "most_views": MAX_VIEWS,
@@ -91,24 +108,33 @@ def _listed(me: Visitor, form: dict[str, str], apps: Sequence[str]) -> HTMLRespo
     )
 
 
-def _query(me: Visitor, form: dict[str, str]) -> TraceQuery:
-    metric = form["metric"] if form["metric"] in SCORE_METRICS else None
-    since, until = _ends(me, form)
+def _query(me: Visitor, form: FilterForm, cursor: str) -> TraceQuery:
     return TraceQuery(
         project=me.principal.project,
-        app=form["app"] or None,
-        release=form["release"] or None,
-        user_id=form["user"] or None,
-        since=since,
-        until=until,
-        metric=metric,
-        below=_ratio(form["below"]) if metric else None,
-        status=TraceStatus(form["status"]) if form["status"] in set(TraceStatus) else None,
+        **form.query(me),
         q=form["q"] or None,
         q_in=SearchIn(form["in"]) if form["in"] in set(SearchIn) else SearchIn.QUESTION,
-        cursor=form["cursor"] or None,
+        cursor=cursor or None,
         limit=TRACES_PER_PAGE,
     )
+
+
+def _layouts(me: Visitor, values: Mapping[str, str]) -> dict[str, str | None]:
+    """What the list may look like, and the address that shows it so; None: it does."""
+    in_table = values.get("view") == IN_TABLE
+    return {
+        _CARDS: me.link("/traces", **dict(values, view="")) if in_table else None,
+        _TABLE: None if in_table else me.link("/traces", **dict(values, view=IN_TABLE)),
+    }
+
+
+def _columns(trace_page: TracePage) -> list[str]:
+    """The metrics that some trace of the page has a score of."""
+    return [
+        metric
+        for metric in METRICS
+        if any(row.scores.get(metric) is not None for row in trace_page.items)
+    ][:_MOST_COLUMNS]
 
 
 def _named(me: Visitor, form: Mapping[str, str], apps: Sequence[str]) -> list[TraceSummary]:
@@ -137,20 +163,12 @@ def _elsewhere(me: Visitor, values: Mapping[str, str]) -> dict[str, str]:
     if not values["q"]:
         return {}
     here = values["in"] or SearchIn.QUESTION.value
+    kept = {name: values[name] for name in FILTERS}
     return {
-        label: me.link("/traces", **{**values, "in": where.value})
+        label: me.link("/traces", **{**kept, "in": where.value})
         for where, label in SEARCHED.items()
         if where.value != here
     }
-
-
-def _ends(me: Visitor, form: Mapping[str, str]) -> tuple[datetime | None, datetime | None]:
-    """From when to when; a length ends where the rest does."""
-    since, until = (moment_in(form[name], me.zone) for name in ("from", "to"))
-    length = length_of(form["since"])
-    if since is None and length is not None:
-        since = (until or me.services.clock.now()) - length
-    return since, until
 
 
 def _hints(me: Visitor, form: Mapping[str, str], apps: Sequence[str]) -> list[Unknown]:
@@ -159,28 +177,11 @@ def _hints(me: Visitor, form: Mapping[str, str], apps: Sequence[str]) -> list[Un
     return unknown_names(me.services, me.principal.project, app=app, release=release, apps=apps)
 
 
-def _unknown_values(me: Visitor, form: Mapping[str, str]) -> dict[str, str]:
-    """The filters whose value is none of those there are; they are left out."""
-    usable = {
-        "metric": form["metric"] in SCORE_METRICS,
-        "status": form["status"] in set(TraceStatus),
-        "in": form["in"] in set(SearchIn),
-        "since": length_of(form["since"]) is not None,
-        "from": moment_in(form["from"], me.zone) is not None,
-        "to": moment_in(form["to"], me.zone) is not None,
-    }
-    return {name: form[name] for name, good in usable.items() if form[name] and not good}
-
-
-def _limit_is_ignored(form: Mapping[str, str]) -> bool:
-    """Whether `below` was given in a way that cannot hold."""
-    usable = form["metric"] in SCORE_METRICS and _ratio(form["below"]) is not None
-    return bool(form["below"]) and not usable
-
-
-def _ratio(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if 0 <= value <= 1 else None
+def _unknown_values(me: Visitor, form: FilterForm) -> dict[str, str]:
+    """The filters that are left out, but for limits of scores: of them a sentence tells."""
+    unknown = {name: v for name, v in form.unusable(me).items() if name not in _LIMITS}
+    if form["in"] and form["in"] not in set(SearchIn):
+        unknown["in"] = form["in"]
+    if form["view"] not in {"", IN_TABLE}:
+        unknown["view"] = form["view"]
+    return unknown

@@ -257,8 +257,7 @@ class Requests:
             (
                 ("summary", "knowledge_base"), ("summary", "environment"),
                 ("series?app=shop&metric=faithfulness", "environment"),
-                ("faults", "environment"), ("traces", "environment"),
-                ("traces", "knowledge_base"),
+                ("faults", "environment"),
                 ("releases/compare?app=shop&release=v1&against=v2", "environment"),
                 ("releases/compare?app=shop&release=v1&against=v2", "knowledge_base"),
                 ("labels/waiting", "release"), ("labels/waiting", "environment"),

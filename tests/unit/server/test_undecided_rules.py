@@ -58,6 +58,8 @@ def test_a_page_about_very_many_apps_looks_at_the_first_ones_and_says_so() -> No
 async def test_overview_and_alerts_say_which_rules_could_not_tell(services: Services) -> None:
     services = replace(services, try_rule=finds)
     async with open_client(services, headers=HTML) as client:
+        traces = (await client.get("/traces", params={"window": "1h"})).text
+        assert "Cannot be applied: <code>window=1h</code>" in traces
         overview = (await client.get("/?app=support-bot")).text
         alerts = (await client.get("/alerts?app=support-bot")).text
         chinese = (await client.get("/alerts?app=support-bot&lang=zh")).text
@@ -82,7 +84,7 @@ async def test_where_every_rule_can_tell_nothing_is_said(services: Services) -> 
 
 async def test_a_filter_that_a_page_does_not_know_is_named(services: Services) -> None:
     async with open_client(services, headers=HTML) as client:
-        for path in ("/", "/compare", "/judges", "/alerts", "/labels", "/traces"):
+        for path in ("/", "/compare", "/judges", "/alerts", "/labels"):
             told = (await client.get(path, params={"environment": "staging"})).text
             assert "Cannot be applied: <code>environment=staging</code>" in told, path
         overview = (await client.get("/?app=support-bot&release=v41")).text

@@ -14,17 +14,23 @@ from sqlalchemy.dialects import sqlite
 from rag_monitor.domain.rollup import RollupQuery
 from rag_monitor.domain.stored import TraceQuery
 from rag_monitor.domain.window import Window
-from rag_monitor.store import listing, purge_horizon
+from rag_monitor.store import purge_horizon
 from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.store import Store
 from rag_monitor.store.tables import LOW_SCORE, rollups
+from rag_monitor.store.trace_walk import Walk
 from rag_monitor.testing import make_task, make_trace
 
 
 def _plan(store: Store, query: TraceQuery) -> str:
-    statement = listing.scored(query, query.metric or "", 200).compile(
-        dialect=sqlite.dialect(),  # type: ignore[no-untyped-call]
-        compile_kwargs={"literal_binds": True},
+    walk = Walk(query=query, postgresql=False)
+    statement = (
+        walk.rows(True, None)
+        .limit(200)
+        .compile(
+            dialect=sqlite.dialect(),  # type: ignore[no-untyped-call]
+            compile_kwargs={"literal_binds": True},
+        )
     )
     with store._database.read() as connection:
         rows = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}").all()

@@ -1,13 +1,13 @@
 """The turns before a question: those a sender told of, and which ones a judge was given.
 
-Revision: 0024. Follows: 0023.
+Revision: 0025. Follows: 0024.
 """
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0024"
-down_revision = "0023"
+revision = "0025"
+down_revision = "0024"
 branch_labels = None
 depends_on = None
 
