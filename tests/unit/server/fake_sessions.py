@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 from rag_monitor.domain.conversation import EarlierTurn
@@ -18,7 +18,9 @@ class FakeSessions:
         self._stored = stored
         self.queries: list[SessionQuery] = []
 
-    def search(self, query: SessionQuery) -> SessionPage:
+    def search(
+        self, query: SessionQuery, keep: Callable[[Session], bool] | None = None
+    ) -> SessionPage:
         self.queries.append(query)
         if query.cursor is not None:
             raise MalformedPayload("bad cursor")
@@ -27,7 +29,8 @@ class FakeSessions:
             for one in self._stored.values()
             if one.trace.project == query.project and query.app in {None, one.trace.app}
         }
-        items = [self.get(query.project, session) for session in sorted(ids - {None})]  # type: ignore[type-var]
+        found = [self.get(query.project, session) for session in sorted(ids - {None})]  # type: ignore[type-var]
+        items = [session for session in found if keep is None or keep(session)]
         return SessionPage(items=tuple(sorted(items, key=lambda s: s.last_at, reverse=True)))
 
     def get(
