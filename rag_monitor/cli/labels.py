@@ -44,8 +44,10 @@ def export_labels(
     until: Annotated[str, typer.Option("--to", help="Marks made before.")] = "",
     url: Url = DEFAULT_URL,
     api_key: ApiKey = "",
+    language: LanguageOption = ENGLISH,
 ) -> None:
     """Write reviewers' marks, the oldest first: at most 20,000, as JSON lines or CSV."""
+    del language  # chosen for all that is said below
     query = {"format": "csv" if output is not None and output.suffix == _CSV else "jsonl"}
     if app_name:
         query["app"] = app_name
