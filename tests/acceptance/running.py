@@ -130,7 +130,9 @@ class Monitor:
         query = "&".join(f"{key}={value}" for key, value in filters.items())
         cursor = ""
         while True:
-            page = self.get(f"/api/v1/traces?limit=200&{query}{cursor}").json
+            reply = self.get(f"/api/v1/traces?limit=200&{query}{cursor}")
+            assert reply.status == 200, reply.json
+            page = reply.json
             found.extend(page["items"])
             if not page.get("next_cursor"):
                 return found
