@@ -34,7 +34,7 @@ from rag_monitor.language import answers, refusals, sentence_kinds
 from rag_monitor.language.normalise import fold
 from rag_monitor.language.refusal_patterns import HAN_NOT_MINE, HAN_SILENT, NOT_MINE, SILENT
 from rag_monitor.language.script import has_han
-from rag_monitor.language.sentence_kinds import BUCKETS, FILE, KINDS, features, stored
+from rag_monitor.language.sentence_kinds import BUCKETS, FILE, KINDS, SCALE, features
 from rag_monitor.language.sentences import split_sentences
 
 TEXTS: Final = Path(__file__).parent / "sentence_kinds"
@@ -250,7 +250,8 @@ def main() -> None:
         probabilities[test] = model.predict_proba(rows[test])
     model = fit(rows, kinds, weights)
     if options.write:
-        TARGET.write_bytes(stored(model.intercept_.tolist(), model.coef_.tolist()))
+        numbers = np.concatenate([model.intercept_, model.coef_.ravel()]) / SCALE
+        TARGET.write_bytes(np.rint(numbers).astype("<i2").tobytes())
     unread = [*answered(once=True), *told(held_out=True)]
     report = {
         "date": datetime.now(UTC).date().isoformat(),

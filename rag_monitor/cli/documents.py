@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -12,6 +10,7 @@ import typer
 
 from rag_monitor.cli.output import AsJson, print_fields, print_json
 from rag_monitor.cli.remote import DEFAULT_URL, ApiKey, Remote, Url
+from rag_monitor.cli.row_file import batches, read_rows
 from rag_monitor.cli.words import LanguageOption, fields_in
 from rag_monitor.errors import ConfigurationError
 from rag_monitor.i18n import ENGLISH
@@ -54,7 +53,8 @@ def import_inventory(
     reply: dict[str, Any] = {"documents": 0}
     removed = 0
     with Remote(url, api_key) as monitor:
-        for part in _parts(_rows(file)):
+        documents = (_document(file, row.number, row.value) for row in read_rows(file))
+        for part in batches(documents, _PER_REQUEST):
             body = {"knowledge_base": knowledge_base, "documents": part}
             reply = monitor.call("POST", _PATH, body=body)
             first = first or reply["imported_at"]
@@ -72,48 +72,6 @@ def import_inventory(
         print_json(shown)
     else:
         print_fields(fields_in(shown, language))
-
-
-def _parts(rows: Iterator[dict[str, str]]) -> Iterator[list[dict[str, str]]]:
-    part: list[dict[str, str]] = []
-    for row in rows:
-        part.append(row)
-        if len(part) == _PER_REQUEST:
-            yield part
-            part = []
-    if part:
-        yield part
-
-
-def _rows(path: Path) -> Iterator[dict[str, str]]:
-    """The documents of a file.
-
-    Raises:
-        ConfigurationError: It cannot be read, or a row has no id.
-    """
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.DictReader(file) if path.suffix == ".csv" else map(_object, file)
-            for number, row in enumerate(rows, start=1):
-                if row is not None:
-                    yield _document(path, number, row)
-    except OSError as error:
-        raise ConfigurationError(
-            "{path} cannot be read: {reason}", path=path, reason=error.strerror
-        ) from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ConfigurationError(
-            "{path} is not a table in UTF-8: {reason}", path=path, reason=error
-        ) from error
-
-
-def _object(line: str) -> Any:
-    if not line.strip():
-        return None
-    try:
-        return json.loads(line)
-    except ValueError:
-        return ()
 
 
 def _document(path: Path, number: int, row: object) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import sys
 from collections.abc import Iterator, Mapping
@@ -15,6 +14,7 @@ import typer
 from rag_monitor.cli.moments import moment_in
 from rag_monitor.cli.output import AsJson, print_fields, print_json, print_problem
 from rag_monitor.cli.remote import DEFAULT_URL, ApiKey, Remote, Url, refusal
+from rag_monitor.cli.row_file import CSV, batches, read_rows
 from rag_monitor.cli.words import LanguageOption, fields_in
 from rag_monitor.errors import ConfigurationError, RagMonitorError
 from rag_monitor.i18n import ENGLISH
@@ -25,7 +25,6 @@ app = typer.Typer(help="Export and import reviewers' marks.", no_args_is_help=Tr
 
 _PATH: Final = "/api/v1/labels"
 _PER_REQUEST: Final = 1000
-_CSV: Final = ".csv"
 Line = tuple[int, dict[str, Any]]
 """A mark, and the line that it is on."""
 _NUMBERS: Final[Mapping[str, type]] = {"value": float, "statement": int}
@@ -48,7 +47,7 @@ def export_labels(
 ) -> None:
     """Write reviewers' marks, the oldest first: at most 20,000, as JSON lines or CSV."""
     del language  # chosen for all that is said below
-    query = {"format": "csv" if output is not None and output.suffix == _CSV else "jsonl"}
+    query = {"format": "csv" if output is not None and output.suffix == CSV else "jsonl"}
     if app_name:
         query["app"] = app_name
     for option, text in (("from", since), ("to", until)):
@@ -87,7 +86,7 @@ def import_labels(
     """Import reviewers' marks; those that are stored already stay as they are."""
     kept = {"imported": 0, "unchanged": 0}
     with Remote(url, api_key) as monitor:
-        for part in _parts(_rows(file)):
+        for part in batches(_rows(file), _PER_REQUEST):
             labels = [label for _, label in part]
             reply = monitor.send_safely("POST", _PATH, {"labels": labels})
             if not reply.ok:
@@ -128,19 +127,6 @@ def _errors(reply: Reply) -> list[dict[str, Any]]:
     return [error for error in errors if str(error["field"]).split(".")[1:2] != []]
 
 
-def _parts(
-    rows: Iterator[tuple[int, dict[str, Any]]],
-) -> Iterator[list[tuple[int, dict[str, Any]]]]:
-    part: list[tuple[int, dict[str, Any]]] = []
-    for row in rows:
-        part.append(row)
-        if len(part) == _PER_REQUEST:
-            yield part
-            part = []
-    if part:
-        yield part
-
-
 def _rows(path: Path) -> Iterator[Line]:
     """The marks of a file, each with its line.
 
@@ -148,42 +134,17 @@ def _rows(path: Path) -> Iterator[Line]:
         ConfigurationError: It cannot be read, or a line is no mark.
     """
     empty = True
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            if path.suffix == _CSV:
-                table = csv.DictReader(file)
-                for row in table:
-                    empty = False
-                    yield table.line_num, _cells(path, table.line_num, row)
-            else:
-                for number, line in enumerate(file, start=1):
-                    if line.strip():
-                        empty = False
-                        yield number, _object(path, number, line)
-    except OSError as error:
-        raise ConfigurationError(
-            "{path} cannot be read: {reason}", path=path, reason=error.strerror
-        ) from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ConfigurationError(
-            "{path} is not a table in UTF-8: {reason}", path=path, reason=error
-        ) from error
+    for row in read_rows(path):
+        empty = False
+        if not isinstance(row.value, dict):
+            raise ConfigurationError(
+                "{path}, line {line}: not a JSON object; write one per line, or name a .csv file",
+                path=path,
+                line=row.line,
+            )
+        yield row.line, _cells(path, row.line, row.value) if path.suffix == CSV else row.value
     if empty:
         raise ConfigurationError("{path} holds no marks", path=path)
-
-
-def _object(path: Path, number: int, line: str) -> dict[str, Any]:
-    try:
-        row = json.loads(line)
-    except ValueError:
-        row = None
-    if not isinstance(row, dict):
-        raise ConfigurationError(
-            "{path}, line {line}: not a JSON object; write one per line, or name a .csv file",
-            path=path,
-            line=number,
-        )
-    return row
 
 
 def _cells(path: Path, number: int, row: Mapping[str | None, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ written for it in both languages and by statements of labelled answers, see
 from __future__ import annotations
 
 import re
-from array import array
+import struct
 from collections.abc import Iterator
 from functools import cache, lru_cache
 from importlib import resources
@@ -23,7 +23,7 @@ BUCKETS: Final = 1 << 14
 MAX_TOKENS: Final = 60
 """Of a sentence that are read: what is longer than a courtesy or a refusal states something."""
 FILE: Final = "sentence_kinds.bin"
-_SCALE: Final = 1 / 8
+SCALE: Final = 1 / 8
 """Of the whole numbers that weights are stored as."""
 _TOKEN: Final = re.compile(r"[\u3400-\u9fff]|[a-z]+(?:'[a-z]+)?|\d+|[^\w\s]")
 _HAN: Final = re.compile(r"[\u3400-\u9fff]")
@@ -75,9 +75,9 @@ def sentence_kind(folded: str) -> SentenceKind:
     """
     biases, weights = _model()
     found = features(folded)
-    norm = _SCALE / sqrt(len(found))
+    norm = SCALE / sqrt(len(found))
     logits = [
-        bias * _SCALE + norm * sum(map(row.__getitem__, found))
+        bias * SCALE + norm * sum(map(row.__getitem__, found))
         for bias, row in zip(biases, weights, strict=True)
     ]
     highest = max(logits)
@@ -87,25 +87,14 @@ def sentence_kind(folded: str) -> SentenceKind:
 
 
 def packed() -> bytes:
-    """The file of the model."""
+    """The file of the model: 16-bit numbers, low byte first; biases, then weights by kind."""
     return (resources.files(__package__) / FILE).read_bytes()
 
 
 @cache
-def _model() -> tuple[array[int], list[array[int]]]:
+def _model() -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
     """The bias of each kind, and its weight of each bucket."""
-    numbers = array("h")
-    numbers.frombytes(packed())
-    if array("h", [1]).tobytes() != b"\x01\x00":
-        numbers.byteswap()  # stored with the low byte first
     kinds = len(KINDS)
+    numbers = struct.unpack(f"<{kinds * (BUCKETS + 1)}h", packed())
     rows = [numbers[kinds + BUCKETS * k : kinds + BUCKETS * (k + 1)] for k in range(kinds)]
     return numbers[:kinds], rows
-
-
-def stored(biases: list[float], weights: list[list[float]]) -> bytes:
-    """What the file of a model holds: biases, then the weights of each kind by bucket."""
-    numbers = array("h", [round(one / _SCALE) for row in (biases, *weights) for one in row])
-    if array("h", [1]).tobytes() != b"\x01\x00":
-        numbers.byteswap()
-    return numbers.tobytes()

@@ -36,7 +36,7 @@ def newest_marks(
     statement = select(*columns).where(*conditions)
     marks: dict[str, dict[str, float]] = defaultdict(dict)
     for row in connection.execute(statement.order_by(feedback.c.created_at, feedback.c.id)):
-        # No name holds a NUL: the store mends them.
+        # No stored name holds a NUL.
         person = f"\0{row.id}" if row.author is None else row.author
         marks[row.trace_id][person] = row.value
     return dict(marks)

@@ -12,7 +12,8 @@ from rag_monitor.domain.trace import TraceStatus
 from rag_monitor.server.services import Services
 from rag_monitor.testing import ManualClock
 from tests.unit.server.fake_estimates import FakeEstimates
-from tests.unit.server.fakes import FakeAlerts, FakeLabelQueue, FakeTraces, make_services
+from tests.unit.server.fake_feedback import FakeLabelQueue
+from tests.unit.server.fakes import FakeAlerts, FakeTraces, make_services
 
 ERROR = f"no answer from https://models.example.com/v1/{'deployment-of-a-model_' * 12}chat"
 

@@ -6,7 +6,7 @@ import pytest
 
 from rag_monitor.language.claims import take_apart
 from rag_monitor.language.normalise import fold
-from rag_monitor.language.sentence_kinds import BUCKETS, KINDS, packed, sentence_kind, stored
+from rag_monitor.language.sentence_kinds import BUCKETS, KINDS, packed, sentence_kind
 
 COURTESIES = (
     "So glad you reached out to us today!",
@@ -93,4 +93,3 @@ def test_odd_text_is_some_kind_all_the_same(odd: str) -> None:
 
 def test_the_file_holds_a_weight_for_each_kind_and_bucket() -> None:
     assert len(packed()) == 2 * len(KINDS) * (BUCKETS + 1)
-    assert stored([0.0, 1.0], [[0.5], [-0.25]]) == b"\x00\x00\x08\x00\x04\x00\xfe\xff"

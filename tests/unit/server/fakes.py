@@ -19,7 +19,6 @@ from rag_monitor.domain.alert import (
     Silence,
 )
 from rag_monitor.domain.fault import Stage
-from rag_monitor.domain.feedback import Feedback
 from rag_monitor.domain.incident import Incident
 from rag_monitor.domain.stored import (
     AppSummary,
@@ -27,8 +26,6 @@ from rag_monitor.domain.stored import (
     Assembling,
     Backlog,
     ErasureReport,
-    LabelledScore,
-    LabelledTrace,
     ParkedTask,
     ReleaseStart,
     SearchIn,
@@ -44,15 +41,15 @@ from rag_monitor.server.backfill import BackfillPreview, BackfillRequest
 from rag_monitor.server.readiness import HealthReport
 from rag_monitor.server.services import JudgeInfo, Services
 from rag_monitor.store.fault_stages import StageCounts
-from rag_monitor.store.label_queue import LabelQuery, LabelReason, LabelTask
 from rag_monitor.testing import EPOCH, ManualClock
 from tests.unit.server.fake_documents import FakeDocuments, FakeInventory
 from tests.unit.server.fake_estimates import FakeEstimates
+from tests.unit.server.fake_feedback import FakeFeedback, FakeLabelQueue
 from tests.unit.server.fake_keys import FakeAudit, FakeKeys
 from tests.unit.server.fake_receiver import FakeReceiver as FakeReceiver
 from tests.unit.server.fake_sessions import FakeEarlierTurns, FakeSessions
 from tests.unit.server.fake_topics import FakeTopics
-from tests.unit.server.story import JUDGE, story, story_alerts, story_incidents
+from tests.unit.server.story import JUDGE, story, story_alerts, story_incidents, summary_of
 
 HTTP = {field.name for field in fields(HttpOptions)}
 
@@ -79,7 +76,7 @@ class FakeTraces:
     def summaries(self, project: str, trace_ids: Sequence[str]) -> list[TraceSummary]:
         self.asked.append(list(trace_ids))
         keys = [(project, trace_id) for trace_id in trace_ids]
-        return [_summary(self.stored[key]) for key in keys if key in self.stored]
+        return [summary_of(self.stored[key]) for key in keys if key in self.stored]
 
     def search(self, query: TraceQuery) -> TracePage:
         self.queries.append(query)
@@ -87,7 +84,7 @@ class FakeTraces:
             raise MalformedPayload("bad cursor")
         start = int(query.cursor or 0)
         rows = [
-            _summary(s)
+            summary_of(s)
             for s in sorted(self.stored.values(), key=lambda s: s.trace.started_at, reverse=True)
             if _matches(query, s)
         ]
@@ -179,128 +176,6 @@ def _text(query: TraceQuery, trace: Trace) -> str:
     if query.q_in is SearchIn.PASSAGES:
         return "\n".join(one.content or "" for one in trace.contexts or ())
     return (trace.answer if query.q_in is SearchIn.ANSWER else trace.question) or ""
-
-
-def _summary(stored: StoredTrace) -> TraceSummary:
-    trace = stored.trace
-    return TraceSummary(
-        trace_id=trace.trace_id,
-        app=trace.app,
-        release=trace.release,
-        started_at=trace.started_at,
-        status=trace.status,
-        question=trace.question,
-        answer=trace.answer,
-        end_to_end_ms=trace.timings.end_to_end_ms,
-        first_byte_ms=trace.timings.first_byte_ms,
-        revision=trace.revision,
-        scores={s.metric: s.value for s in stored.scores},
-    )
-
-
-class FakeFeedback:
-    def __init__(self, empty: bool = False) -> None:
-        self.marks: list[Feedback] = []
-        self.empty = empty
-
-    def add(self, feedback: Feedback) -> None:
-        self.marks.append(feedback)
-
-    def add_new(self, marks: Sequence[Feedback]) -> list[Feedback]:
-        new = [mark for mark in marks if mark not in self.marks]
-        self.marks += new
-        return new
-
-    def labels(
-        self,
-        project: str,
-        since: datetime,
-        until: datetime,
-        *,
-        app: str | None = None,
-        limit: int = 20_000,
-    ) -> list[LabelledTrace]:
-        made = sorted(self.marks, key=lambda mark: mark.created_at)
-        within = [m for m in made if m.kind is None and since <= m.created_at < until]
-        return [LabelledTrace(mark=mark, app=app or "loan-assistant") for mark in within][:limit]
-
-    def newest_marks(
-        self, project: str, since: datetime, until: datetime
-    ) -> dict[str, dict[str, float]]:
-        """Two who agree on nine in ten, and one who cannot tell."""
-        if self.empty:
-            return {}
-        return {
-            f"{number:032x}": {
-                "amy": float(number % 4 > 0),
-                "bo": float((number % 4 > 0) != (number % 10 == 0)),
-                "cy": 0.5,
-            }
-            for number in range(40)
-        }
-
-    def of_trace(self, trace_id: str) -> tuple[Feedback, ...]:
-        """The newest of each person on each thing."""
-        newest = {
-            (mark.author, mark.metric, mark.fault, mark.kind): mark
-            for mark in self.marks
-            if mark.trace_id == trace_id
-        }
-        return tuple(newest.values())
-
-    def against_scores(self, project: str, since: datetime, until: datetime) -> list[LabelledScore]:
-        """A judge that is right four times in five, and too sure of itself."""
-        return [
-            LabelledScore(
-                trace_id=f"{number:032x}",
-                app="loan-assistant",
-                metric=metric,
-                judge=str(JUDGE),
-                value=number / 80,
-                flagged=number < 40 if metric == "answer_supported" else None,
-                label=float((number >= 40) != (number % 5 == 0)),
-            )
-            for number in range(80)
-            for metric in ("faithfulness", "answer_supported")
-            if not self.empty
-        ]
-
-
-class FakeLabelQueue:
-    def __init__(self, stored: list[StoredTrace]) -> None:
-        self.tasks = [
-            LabelTask(trace=_summary(s), reason=reason, low=low, high=high)
-            for s, (reason, low, high) in zip(
-                stored,
-                [
-                    (LabelReason.SAMPLED, None, None),
-                    (LabelReason.DISAGREE, 0.2, 0.9),
-                    (LabelReason.UNSURE, 0.48, 0.48),
-                ],
-                strict=False,
-            )
-        ]
-        self.asked: list[tuple[LabelQuery, int]] = []
-        self.claimed: list[tuple[str, str]] = []
-        """Who has which trace."""
-
-    def waiting(self, query: LabelQuery, limit: int = 50) -> list[LabelTask]:
-        self.asked.append((query, limit))
-        return [task for task in self.tasks if query.app in {None, task.trace.app}][:limit]
-
-    def claim(self, query: LabelQuery) -> str | None:
-        for task in self.waiting(query, 1):
-            self.hold(query, task.trace.trace_id)
-            return task.trace.trace_id
-        return None
-
-    def hold(self, query: LabelQuery, trace_id: str) -> bool:
-        assert query.reviewer
-        self.claimed.append((query.reviewer, trace_id))
-        return True
-
-    def release(self, project: str, trace_id: str, reviewer: str) -> None:
-        self.claimed = [one for one in self.claimed if one != (reviewer, trace_id)]
 
 
 class FakeRules:

@@ -22,7 +22,7 @@ from rag_monitor.domain.incident import (
 )
 from rag_monitor.domain.judgement import Aspect, JudgeIdentity, JudgeUsage, Verdict
 from rag_monitor.domain.score import Score, ScoreStatus
-from rag_monitor.domain.stored import StoredTrace
+from rag_monitor.domain.stored import StoredTrace, TraceSummary
 from rag_monitor.domain.trace import Retrieval, RetrievedDocument, Timings, Trace
 from rag_monitor.testing import make_trace
 
@@ -290,3 +290,21 @@ def story_incidents(now: datetime, worst: tuple[str, ...]) -> list[Incident]:
         alerts=(replace(part, id="al-2", broke_at=None),),
     )
     return [going_on, over]
+
+
+def summary_of(stored: StoredTrace) -> TraceSummary:
+    """What a list shows of a stored trace."""
+    trace = stored.trace
+    return TraceSummary(
+        trace_id=trace.trace_id,
+        app=trace.app,
+        release=trace.release,
+        started_at=trace.started_at,
+        status=trace.status,
+        question=trace.question,
+        answer=trace.answer,
+        end_to_end_ms=trace.timings.end_to_end_ms,
+        first_byte_ms=trace.timings.first_byte_ms,
+        revision=trace.revision,
+        scores={s.metric: s.value for s in stored.scores},
+    )
