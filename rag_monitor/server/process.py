@@ -1,4 +1,4 @@
-"""A serving process: its log, garbage collection, thread switches and open files, and its end.
+"""A serving process: its log, thread switches and open files, and its end.
 
 The log has one line a record, as text or as JSON, that nothing traced can forge.
 
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import json
 import logging
 import os
@@ -27,6 +26,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Literal
 
+from rag_monitor.server.garbage import collect_in_short_pauses
 from rag_monitor.server.protocol import MAX_CONNECTIONS
 
 LogFormat = Literal["text", "json"]
@@ -104,11 +104,6 @@ def _visible(text: str) -> str:
     )
 
 
-_YOUNG: Final = 10_000
-"""Objects made and not freed before the collector looks at the young ones; Python's own is 700. A
-process that judges keeps many passages, and each collection stops every thread."""
-_LOOKS: Final = 10
-"""Collections of the young objects before those that stayed are looked at too; Python's own."""
 _SWITCH_S: Final = 0.0005
 """Longest turn of a thread while others wait for the interpreter; Python's own is 5 ms.
 
@@ -119,13 +114,11 @@ wants to write, or to be answered.
 
 
 def tune_interpreter() -> None:
-    """Leave what is loaded now out of garbage collection, collect less often, switch sooner.
+    """Collect garbage in short pauses and switch threads sooner.
 
     Call it once, when a process is set up and before it serves.
     """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(_YOUNG, _LOOKS, _LOOKS)
+    collect_in_short_pauses()
     sys.setswitchinterval(_SWITCH_S)
 
 

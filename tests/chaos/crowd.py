@@ -26,6 +26,7 @@ from types import MappingProxyType
 from typing import Any
 
 from benchmarks.ingest import Template
+from rag_monitor.server.process import tune_interpreter
 from rag_monitor.store import migration
 from tests.chaos.fleet import Member, serving
 
@@ -346,6 +347,8 @@ def _ms(seconds: float) -> float:
 
 def main(options: Any) -> dict[str, Any]:
     """The whole of it, as the command line asks for it."""
+    # Whoever scrapes shares this process with those who send.
+    tune_interpreter()
     plan = Plan(
         apps=options.apps,
         per_second=options.per_second,
