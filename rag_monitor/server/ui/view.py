@@ -61,6 +61,7 @@ def environment() -> Environment:
     templates.globals.update(
         milliseconds=durations.milliseconds,
         latency_interval=durations.latency_interval,
+        milliseconds_change=durations.milliseconds_change,
         interval_bar=interval_bar,
         metric_label=catalog.metric_label,
         metric_help=catalog.metric_help,
