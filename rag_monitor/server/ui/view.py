@@ -243,6 +243,11 @@ class Visitor:
         day, _, time = end.partition(" ")
         return f"{start} – {time if time and start.startswith(day) else end}"
 
+    @property
+    def address(self) -> str:
+        """Of this server, as programs reach it; without a slash at the end."""
+        return self.services.settings.public_url or str(self.request.base_url).rstrip("/")
+
     def link(self, path: str, **query: object) -> str:
         """A link with those query values that are not empty."""
         given = {k.rstrip("_"): v for k, v in query.items() if v not in {None, ""}}
