@@ -30,6 +30,14 @@ def milliseconds(value: float | None) -> str:
     return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60:02} min"
 
 
+def milliseconds_change(value: float) -> str:
+    """A difference of durations with its sign: `+84 ms`, `−1.24 s`."""
+    size = milliseconds(abs(value))
+    if size.startswith("0 "):
+        return size
+    return f"{'+' if value > 0 else '−'}{size}"
+
+
 def latency_interval(lower: float | None, upper: float | None) -> str:
     """The interval of a latency: `84–97 ms`, `≥ 1.24 s` where it has no upper end; "": none."""
     if lower is None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from rag_monitor.cli.missing import DEFAULT, MaxMissing, tell_missing
-from rag_monitor.cli.output import AsJson, print_json, print_problem
+from rag_monitor.cli.output import AsJson, keep_input, print_json, print_problem
 from rag_monitor.cli.words import LanguageOption
 from rag_monitor.i18n import ENGLISH
 
@@ -22,6 +22,9 @@ def compare(
     fail_on_loss: Annotated[
         bool, typer.Option("--fail-on-loss", help="Exit with 1 when a metric is clearly worse.")
     ] = False,
+    report: Annotated[
+        Path | None, typer.Option(help="Report for people: .html, .md or .json.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Paired differences with 95 % intervals, and the rows that lost most.
@@ -29,8 +32,13 @@ def compare(
     Exit 1 when too many rows have a score in one file only, or in neither.
     """
     from rag_monitor.offline.paired import INCOMPLETE, compare_files
+    from rag_monitor.offline.report.comparison import write_comparison
+    from rag_monitor.offline.report.files import check_report
     from rag_monitor.offline.report.terminal import print_comparison
 
+    check_report(report, language)
+    for file in (a, b):
+        keep_input(file, report)
     comparison = compare_files(a, b, worst=worst, max_missing=max_missing)
     if comparison.other_judges:
         print_problem(
@@ -44,6 +52,8 @@ def compare(
             first=comparison.settings_a,
             other=comparison.settings_b,
         )
+    if report is not None:
+        write_comparison(comparison, (a.name, b.name), report, language)
     if as_json:
         print_json(comparison.as_dict())
     else:

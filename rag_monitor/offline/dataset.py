@@ -31,6 +31,8 @@ from rag_monitor.metrics.rag import (
 _BATCH: Final = 32
 _AHEAD: Final = 4
 _FLAG_METRIC: Final = "answer_supported"
+_QUESTION_CHARS: Final = 300
+"""So many characters of a question tell which row it is."""
 _NOT_BY_DEFAULT: Final = frozenset({"summary_score"})
 
 
@@ -219,10 +221,17 @@ def as_line(
         "judge": judge,
         "settings": settings,
         "detail": next((score.detail for score in result.scores if score.detail), None),
+        "question": _question(result.row),
     }
     if result.error is not None and not result.scores:
         line["failed"] = dict.fromkeys(metrics, result.error)
     return line
+
+
+def _question(row: DatasetRow | None) -> str | None:
+    """The beginning of the question: a comparison names the rows that lost by it."""
+    trace = row.trace if row is not None else None
+    return trace.question[:_QUESTION_CHARS] if trace is not None and trace.question else None
 
 
 def _grouped(rows: Iterator[DatasetRow], size: int) -> Iterator[list[DatasetRow]]:

@@ -41,9 +41,9 @@ RESUMABLE: Final = (".jsonl", ".csv")
 _OTHER: Final = ("flagged", "not_applicable", "failed", "suspect")
 _REASONS: Final = ("not_applicable", "failed", "suspect")
 _REPORTED: Final = "reported"
-_ABOUT: Final = (_REPORTED, "input", "judge", "settings", "detail")
-"""What other tools report, of what a line was made, by whom, with which settings, and what was said
-when it failed."""
+_ABOUT: Final = (_REPORTED, "input", "judge", "settings", "detail", "question")
+"""What other tools report, of what a line was made, by whom, with which settings, what was said
+when it failed, and the question."""
 _ROW_GROUP: Final = 2_000
 
 Line = Mapping[str, Any]

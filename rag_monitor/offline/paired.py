@@ -66,6 +66,8 @@ class Regression:
     b: float
     loss: float
     """How much worse B is; above 0."""
+    question: str | None = None
+    """Its beginning; None: the file is of an older release, or the row has no question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,8 +115,8 @@ def compare_files(
         ConfigurationError: A file is not an output of `evaluate`.
         RagMonitorError: No row, or no metric, is in both files.
     """
-    before, repeated_a, (judges_a, settings_a) = _by_id(a)
-    after, repeated_b, (judges_b, settings_b) = _by_id(b)
+    one, other = _read(a), _read(b)
+    before, after = one.rows, other.rows
     shared = [id_ for id_ in before if id_ in after]
     if not shared:
         raise RagMonitorError(
@@ -139,44 +141,70 @@ def compare_files(
             "{first} and {other} have no scored metric in common", first=a.name, other=b.name
         )
     losses = [
-        Regression(id=id_, metric=name, a=x, b=y, loss=-_gain(name, x, y))
+        Regression(
+            id=id_,
+            metric=name,
+            a=x,
+            b=y,
+            loss=-_gain(name, x, y),
+            question=other.questions.get(id_) or one.questions.get(id_),
+        )
         for name, rows in pairs.items()
         for id_, x, y in rows
         if _gain(name, x, y) < -_NOISE and name not in UNBOUNDED
     ]
     losses.sort(key=lambda row: (-row.loss, row.id))
-    with_a, with_b = differing(settings_a, settings_b)
+    with_a, with_b = differing(one.settings, other.settings)
     return Comparison(
         rows=len(shared),
         only_a=len(before) - len(shared),
         only_b=len(after) - len(shared),
-        repeated=repeated_a + repeated_b,
+        repeated=one.repeated + other.repeated,
         metrics=tuple(metrics),
         regressions=tuple(losses[:worst]),
-        judges_a=judges_a,
-        judges_b=judges_b,
+        judges_a=one.judges,
+        judges_b=other.judges,
         settings_a=with_a,
         settings_b=with_b,
     )
 
 
-def _by_id(
-    path: Path,
-) -> tuple[dict[str, Row], int, tuple[tuple[str, ...], tuple[str, ...]]]:
-    """The scores of each row, the lines left out, and who judged with which settings."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _File:
+    """An output of `evaluate`."""
+
+    rows: Rows
+    questions: Mapping[str, str]
+    repeated: int
+    """Lines left out because their id had occurred before."""
+    judges: tuple[str, ...]
+    settings: tuple[str, ...]
+
+
+def _read(path: Path) -> _File:
     rows: dict[str, Row] = {}
+    questions: dict[str, str] = {}
     repeated = 0
     judges: set[str] = set()
     settings: set[str] = set()
     for line in read_lines(path):
         id_ = str(line.get("id"))
-        repeated += id_ in rows
         for name, values in (("judge", judges), ("settings", settings)):
             if line[name]:
                 values.add(str(line[name]))
-        if id_ not in rows:
-            rows[id_] = {s.metric: _value_or_reason(s) for s in scores_of(line)}
-    return rows, repeated, (tuple(sorted(judges)), tuple(sorted(settings)))
+        if id_ in rows:
+            repeated += 1
+            continue
+        rows[id_] = {s.metric: _value_or_reason(s) for s in scores_of(line)}
+        if line["question"]:
+            questions[id_] = str(line["question"])
+    return _File(
+        rows=rows,
+        questions=questions,
+        repeated=repeated,
+        judges=tuple(sorted(judges)),
+        settings=tuple(sorted(settings)),
+    )
 
 
 def _pairs(

@@ -41,30 +41,37 @@ _CARD_ORDER: Final = (
 
 def render_html(report: Report, language: str = "en") -> str:
     """The report as one page, in `en` or `zh`. Every text of the rows is escaped."""
-    environment = Environment(
+    return (
+        environment()
+        .get_template("report.html.j2")
+        .render(
+            report=report,
+            t=Words(language),
+            histogram=histogram,
+            interval_bar=interval_bar,
+            reliability=reliability,
+            cards=_cards(report),
+            families=_families(report),
+            bounds={target.metric: target for target in report.targets},
+            facets=_facets(report),
+            low=SMALLER_IS_BETTER,
+            unbounded=UNBOUNDED,
+            share=_share,
+        )
+    )
+
+
+def environment() -> Environment:
+    """Templates of reports; every text of the rows is escaped."""
+    templates = Environment(
         loader=PackageLoader("rag_monitor.offline.report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["number"] = number
-    environment.filters["percent"] = percent
-    words = Words(language)
-    return environment.get_template("report.html.j2").render(
-        report=report,
-        t=words,
-        histogram=histogram,
-        interval_bar=interval_bar,
-        reliability=reliability,
-        cards=_cards(report),
-        families=_families(report),
-        bounds={target.metric: target for target in report.targets},
-        facets=_facets(report),
-        low=SMALLER_IS_BETTER,
-        unbounded=UNBOUNDED,
-        share=_share,
-    )
+    templates.filters.update(number=number, percent=percent)
+    return templates
 
 
 def _cards(report: Report) -> list[MetricReport]:

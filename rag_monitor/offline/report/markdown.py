@@ -20,10 +20,10 @@ def render_markdown(report: Report, language: str = "en") -> str:
 
 
 def _lines(report: Report, t: Words) -> Iterator[str]:
-    yield f"# {t('title')}: {_safe(report.file)}\n"
+    yield f"# {t('title')}: {safe(report.file)}\n"
     yield (
         f"{report.rows:,} {t('rows')} · {report.failed_rows:,} {t('failed_rows')} · "
-        f"{t('judge')}: {_safe(report.judge or t('no_judge'))} · {t.moment(report.created_at)}\n"
+        f"{t('judge')}: {safe(report.judge or t('no_judge'))} · {t.moment(report.created_at)}\n"
     )
     yield from _targets(report, t)
     yield from _metrics(report, t)
@@ -32,7 +32,7 @@ def _lines(report: Report, t: Words) -> Iterator[str]:
         yield from _confusion(confusion, t)
     if report.hit_rates:
         yield f"## {t('hit_rates')}\n"
-        yield from _table(
+        yield from table(
             (t("name"), t("rate"), t("interval")),
             (
                 (key, number(figure.value), ends(figure.lower, figure.upper))
@@ -41,7 +41,7 @@ def _lines(report: Report, t: Words) -> Iterator[str]:
         )
     if report.reported:
         yield f"## {t('reported')}\n\n{t('reported_hint')}\n"
-        yield from _table(
+        yield from table(
             (t("name"), t("mean"), "n"),
             ((name, number(f.value), f"{f.n:,}") for name, f in report.reported.items()),
         )
@@ -51,21 +51,21 @@ def _lines(report: Report, t: Words) -> Iterator[str]:
             yield from _worst(row, t)
     if report.errors:
         yield f"## {t('errors')}\n"
-        yield from (f"- {_safe(t.error(error))}" for error in report.errors)
+        yield from (f"- {safe(t.error(error))}" for error in report.errors)
         yield ""
     if report.unread:
         yield f"## {t('unread')} ({report.unread_passages:,})\n"
-        yield from (f"- {_safe(t.error(passage))}" for passage in report.unread)
+        yield from (f"- {safe(t.error(passage))}" for passage in report.unread)
         yield ""
     yield f"## {t('notes')}\n"
     yield f"- {t('note_mean')}\n- {t('note_interval')}"
-    yield from (f"- {_safe(t.note(note))}" for note in report.notes)
+    yield from (f"- {safe(t.note(note))}" for note in report.notes)
 
 
 def _targets(report: Report, t: Words) -> Iterator[str]:
     if report.targets:
-        yield f"## {t('targets')}: {_safe(report.profile_titles.get(t.language, ''))}\n"
-        yield from _table(
+        yield f"## {t('targets')}: {safe(report.profile_titles.get(t.language, ''))}\n"
+        yield from table(
             (t("metric"), t("value"), t("target"), "", t("missing")),
             (
                 (
@@ -83,7 +83,7 @@ def _targets(report: Report, t: Words) -> Iterator[str]:
 def _metrics(report: Report, t: Words) -> Iterator[str]:
     if report.metrics:
         yield f"## {t('metrics')}\n"
-        yield from _table(
+        yield from table(
             (t("metric"), t("mean"), t("interval"), t("scored"), t("without")),
             (
                 (
@@ -98,7 +98,7 @@ def _metrics(report: Report, t: Words) -> Iterator[str]:
         )
     if report.latencies:
         yield f"## {t('percentiles')}\n"
-        yield from _table(
+        yield from table(
             (t("metric"), *PERCENTILES, "n"),
             (
                 (
@@ -111,7 +111,7 @@ def _metrics(report: Report, t: Words) -> Iterator[str]:
         )
     if report.corpus:
         yield f"## {t('corpus')}\n"
-        yield from _table(
+        yield from table(
             (t("metric"), t("value"), t("interval")),
             (
                 (t.metric(name), number(figure.value), ends(figure.lower, figure.upper))
@@ -124,7 +124,7 @@ def _groups(report: Report, t: Words) -> Iterator[str]:
     for facet, groups in report.groups.items():
         names = list(dict.fromkeys(name for group in groups for name in group.means))
         yield f"## {t(f'by_{facet}')}\n"
-        yield from _table(
+        yield from table(
             (t("name"), t("rows"), *(t.metric(name) for name in names)),
             (
                 (
@@ -140,7 +140,7 @@ def _groups(report: Report, t: Words) -> Iterator[str]:
 def _confusion(confusion: Confusions, t: Words) -> Iterator[str]:
     yield f"## {t(f'confusion_{confusion.title}')} (n = {confusion.rows:,})\n"
     columns = ("precision", "recall", "false_positive_rate", "false_negative_rate", "f1")
-    yield from _table(
+    yield from table(
         (t("label"), "TP", "FP", "FN", "TN", *(t(name) for name in columns)),
         (
             (
@@ -157,23 +157,24 @@ def _confusion(confusion: Confusions, t: Words) -> Iterator[str]:
 
 def _worst(row: WorstRow, t: Words) -> Iterator[str]:
     answer = "".join(
-        f" **⟦{_safe(stretch.text)}⟧** " if stretch.unsupported else _safe(stretch.text)
+        f" **⟦{safe(stretch.text)}⟧** " if stretch.unsupported else safe(stretch.text)
         for stretch in row.answer
     )
-    yield f"- **{number(row.value)}** {_safe(row.id)}"
+    yield f"- **{number(row.value)}** {safe(row.id)}"
     if row.question:
-        yield f"  - {t('question')}: {_safe(row.question)}"
+        yield f"  - {t('question')}: {safe(row.question)}"
     yield f"  - {t('answer')}: {answer}"
     if row.reference:
-        yield f"  - {t('reference')}: {_safe(row.reference)}"
+        yield f"  - {t('reference')}: {safe(row.reference)}"
     yield ""
 
 
-def _table(head: Sequence[str], rows: Iterator[Sequence[str]]) -> Iterator[str]:
+def table(head: Sequence[str], rows: Iterator[Sequence[str]]) -> Iterator[str]:
+    """A table, line by line; cells are escaped."""
     yield "| " + " | ".join(head) + " |"
     yield "|" + "---|" * len(head)
     for row in rows:
-        yield "| " + " | ".join(_safe(cell) for cell in row) + " |"
+        yield "| " + " | ".join(safe(cell) for cell in row) + " |"
     yield ""
 
 
@@ -182,6 +183,6 @@ def _reasons(reasons: object, t: Words) -> str:
     return ", ".join(f"{t.reason(word)} {count:,}" for word, count in items)
 
 
-def _safe(text: str) -> str:
+def safe(text: str) -> str:
     """Text that cannot become markup, a table cell or a second line."""
     return _SPECIAL.sub(r"\\\1", " ".join(text.split()))

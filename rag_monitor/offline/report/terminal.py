@@ -16,6 +16,7 @@ from rag_monitor.offline.report.model import Confusions, Figure, Report
 from rag_monitor.offline.report.words import Words, ends, number, percent
 
 _RATES: Final = ("precision", "recall", "false_positive_rate", "false_negative_rate", "f1")
+_QUESTION_CHARS: Final = 80
 _VERDICTS = {True: ("met", "green"), False: ("missed", "red"), None: ("unmeasured", "dim")}
 
 
@@ -94,7 +95,8 @@ def print_comparison(comparison: Comparison, language: str) -> None:
         for name in (t("row"), t("metric")):
             losses.add_column(name, overflow="fold")
         for name in ("A", "B", t("loss")):
-            losses.add_column(name, justify="right")
+            losses.add_column(name, justify="right", no_wrap=True)
+        losses.add_column(t("question"), overflow="fold")
         for lost in comparison.regressions:
             losses.add_row(
                 plain(lost.id),
@@ -102,6 +104,7 @@ def print_comparison(comparison: Comparison, language: str) -> None:
                 number(lost.a),
                 number(lost.b),
                 number(lost.loss),
+                plain((lost.question or "")[:_QUESTION_CHARS]),
             )
         out.print(losses)
 

@@ -173,7 +173,6 @@ _WORDS: Final[Mapping[str, Message]] = {
     "family_latency": Message("Latency"),
     "percentiles": Message("Percentiles of latency"),
     "hit_rate": Message("Hit rate"),
-    "comparison": Message("Comparison"),
     "better": Message.within("report", "better"),
     "worse": Message.within("report", "worse"),
     "same": Message("no change"),
@@ -181,6 +180,12 @@ _WORDS: Final[Mapping[str, Message]] = {
     "regressions": Message("Worst regressions"),
     "loss": Message("Loss"),
     "pairs": Message("Pairs"),
+    "comparison": Message("Comparison of two evaluations"),
+    "b_minus_a": Message("B minus A"),
+    "comparison_hint": Message(
+        "Better and worse are said only of metrics that stand out among all (Benjamini-Hochberg, "
+        "5 %); ▲ / ▼: rows where B is better, worse."
+    ),
     "incomplete": Message("incomplete"),
     "not_paired": Message("only in one file"),
     "reported": Message("Reported by other tools"),

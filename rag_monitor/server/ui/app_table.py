@@ -74,7 +74,7 @@ def _app_row(
         app=app.app,
         last_seen=app.last_seen,
         estimates=estimates,
-        changes={metric: changes.of_metric(source, metric, now, before) for metric in METRICS},
+        changes={metric: changes.of_metric(source, metric, before, now) for metric in METRICS},
         traces=sum(counts.values()),
         errors=counts.get("error", 0),
         latency=source.latency(now, _LATENCY),

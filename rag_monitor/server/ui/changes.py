@@ -14,11 +14,12 @@ from typing import Final
 from rag_monitor.aggregation.comparison import Difference, compare, on_one_judge
 from rag_monitor.aggregation.estimates import Estimates
 from rag_monitor.aggregation.keys import COMBINED
+from rag_monitor.aggregation.latencies import LatencySummary
 from rag_monitor.domain.fault import FAULT_METRICS, is_share_at_fault
-from rag_monitor.domain.rollup import REFUSAL_METRIC
+from rag_monitor.domain.rollup import LATENCY_METRICS, REFUSAL_METRIC
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.trace import TraceStatus
-from rag_monitor.domain.window import Estimate
+from rag_monitor.domain.window import Estimate, Series, Window
 from rag_monitor.statistics.comparison import benjamini_hochberg, p_from_interval
 from rag_monitor.statistics.wilson import Interval
 
@@ -26,20 +27,23 @@ MIN_JUDGED: Final = 20
 """Fewer scored traces than this on either side bear no comparison."""
 ERRORS: Final = "error_share"
 _SMALLER_IS_BETTER: Final = frozenset(
-    {REFUSAL_METRIC, ERRORS, *filter(is_share_at_fault, FAULT_METRICS)}
+    {REFUSAL_METRIC, ERRORS, *LATENCY_METRICS, *filter(is_share_at_fault, FAULT_METRICS)}
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changed:
-    """A number here and there."""
+    """A number before and after."""
 
     metric: str
     name: str = ""
     """Of what was hit; empty for a metric."""
-    a: Estimate
-    b: Estimate
+    quantile: float | None = None
+    """Which quantile of a latency, in milliseconds; None: it is none."""
+    before: Estimate
+    after: Estimate
     change: Difference
+    """After minus before."""
     judged: bool = True
     """Whether a more is a better or a worse; a share of all traffic is neither."""
     among: int = 1
@@ -89,58 +93,94 @@ def _p_value(one: Changed) -> float | None:
     change = one.change
     if change.value is None or change.lower is None or change.upper is None:
         return None
-    return p_from_interval(change.value, Interval(change.lower, change.upper), one.a.confidence)
+    return p_from_interval(change.value, Interval(change.lower, change.upper), one.after.confidence)
 
 
-def of_metric(source: Estimates, metric: str, a: Selection, b: Selection) -> Changed | None:
+def of_metric(
+    source: Estimates, metric: str, before: Selection, after: Selection
+) -> Changed | None:
     """A metric of both, by one judge where they rest on different ones; None: neither has one."""
     first, second = (
         source.estimate(side.series(metric, COMBINED), side.window, min_judged=MIN_JUDGED)
-        for side in (a, b)
+        for side in (before, after)
     )
     if first.value is None and second.value is None:
         return None
     first, second = on_one_judge(source, first, second, min_judged=MIN_JUDGED)
-    return Changed(metric=metric, a=first, b=second, change=compare(first, second))
+    return _changed(metric, first, second)
 
 
-def of_faults(source: Estimates, a: Selection, b: Selection) -> list[Changed]:
+def of_faults(source: Estimates, before: Selection, after: Selection) -> list[Changed]:
     """The share of each fault that either side has, and of no fault."""
-    rows = (of_metric(source, metric, a, b) for metric in FAULT_METRICS)
+    rows = (of_metric(source, metric, before, after) for metric in FAULT_METRICS)
     return [
         row
         for row in rows
         if row is not None
-        if row.a.value or row.b.value or not is_share_at_fault(row.metric)
+        if row.before.value or row.after.value or not is_share_at_fault(row.metric)
     ]
 
 
-def of_errors(source: Estimates, a: Selection, b: Selection) -> Changed | None:
+def of_errors(source: Estimates, before: Selection, after: Selection) -> Changed | None:
     """The share of traces that failed."""
-    first, second = (_share(source, side) for side in (a, b))
+    first, second = (_share(source, side) for side in (before, after))
     if first.value is None and second.value is None:
         return None
-    return Changed(metric=ERRORS, a=first, b=second, change=compare(first, second))
+    return _changed(ERRORS, first, second)
 
 
-def of_hits(source: Estimates, a: Selection, b: Selection) -> list[Changed]:
+def of_hits(source: Estimates, before: Selection, after: Selection) -> list[Changed]:
     """How often each thing was hit, where it was expected if anybody said so."""
-    names = dict.fromkeys(name for side in (a, b) for name in source.hit_names(side))
+    names = dict.fromkeys(name for side in (after, before) for name in source.hit_names(side))
     rows = []
     for kind, name in names:
         for basis in ("expected", "all"):
-            first, second = (source.hit_rate(side, kind, name, basis) for side in (a, b))
+            first, second = (source.hit_rate(side, kind, name, basis) for side in (before, after))
             if first.value is None and second.value is None:
                 continue
-            change = compare(first, second)
-            rows.append(
-                Changed(
-                    metric=kind, name=name, a=first, b=second, change=change,
-                    judged=basis == "expected",
-                )
-            )  # fmt: skip
+            changed = _changed(kind, first, second)
+            rows.append(replace(changed, name=name, judged=basis == "expected"))
             break
     return rows
+
+
+def of_latencies(
+    source: Estimates,
+    metrics: Sequence[str],
+    quantiles: Sequence[float],
+    before: Selection,
+    after: Selection,
+) -> list[Changed]:
+    """Quantiles of the latencies that both have, in milliseconds."""
+    rows = []
+    for metric in metrics:
+        summaries = [(side, source.latency(side, metric)) for side in (before, after)]
+        if not all(summary.count for _, summary in summaries):
+            continue
+        for quantile in quantiles:
+            first, second = (
+                _quantile(summary, quantile, side.series(metric), side.window)
+                for side, summary in summaries
+            )
+            rows.append(replace(_changed(metric, first, second), quantile=quantile))
+    return rows
+
+
+def _changed(metric: str, before: Estimate, after: Estimate) -> Changed:
+    return Changed(metric=metric, before=before, after=after, change=compare(after, before))
+
+
+def _quantile(summary: LatencySummary, quantile: float, series: Series, window: Window) -> Estimate:
+    lower, upper = summary.interval(quantile)
+    return Estimate(
+        series=series,
+        window=window,
+        value=summary.quantile(quantile),
+        lower=lower,
+        upper=upper,
+        traces=summary.count,
+        judged=summary.count,
+    )
 
 
 def _share(source: Estimates, selection: Selection) -> Estimate:

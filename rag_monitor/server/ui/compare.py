@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from datetime import timedelta
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import Any, Final
 
 from fastapi import APIRouter
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, Response
 
+from rag_monitor.aggregation.estimates import Estimates
+from rag_monitor.domain.fault import FAULT_METRICS
+from rag_monitor.domain.hit import HitKind
+from rag_monitor.domain.rollup import REFUSAL_METRIC, SATISFACTION_METRIC
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.window import Window
 from rag_monitor.i18n import msgid
 from rag_monitor.metrics.fault_words import STAGES
+from rag_monitor.server.csv_text import csv_text
 from rag_monitor.server.quality import LATENCIES, SHOWN_METRICS
 from rag_monitor.server.ui import changes
-from rag_monitor.server.ui.changes import Changed
+from rag_monitor.server.ui.changes import ERRORS, Changed
+from rag_monitor.server.ui.period import Period
 from rag_monitor.server.ui.view import Viewer, Visitor, page
 from rag_monitor.server.validation import Unknown
 from rag_monitor.store.fault_stages import StageCounts
@@ -29,6 +36,23 @@ AGAINST: Final = {
     "week": msgid("a week earlier"),
 }
 """What a stretch of time is held against, and how it is called in English."""
+_LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
+_QUANTILES: Final = (0.5, 0.9, 0.99)
+_BEHIND: Final = {
+    REFUSAL_METRIC: {"refused": "true"},
+    SATISFACTION_METRIC: {"rating": "down"},
+    ERRORS: {"status": "error"},
+}
+"""Which traces are behind a share."""
+_COLUMNS: Final = (
+    "metric",
+    "name",
+    *(f"{side}_{field}" for side in "ab" for field in ("value", "lower", "upper", "judged")),
+    "b_minus_a",
+    "lower",
+    "upper",
+    "verdict",
+)
 _EARLIER: Final = {"day": timedelta(days=1), "week": timedelta(weeks=1)}
 
 
@@ -36,38 +60,97 @@ _EARLIER: Final = {"day": timedelta(days=1), "week": timedelta(weeks=1)}
 def compare_releases(me: Viewer) -> HTMLResponse:
     """What changed from one release or time to another, and whether that is beyond chance."""
     with me.services.reading():
-        return _compare(me)
+        return _compare(me, _Choice.read(me))
 
 
-def _compare(me: Visitor) -> HTMLResponse:
-    query, period = me.request.query_params, me.period()
-    apps = [app.app for app in me.services.traces.apps(me.principal.project)]
-    wanted = query.get("app")
-    by_time = "against" in query
-    app = wanted if wanted in apps else _first(me, apps, by_time=by_time)
-    releases = list(me.services.traces.releases(me.principal.project, app)) if app in apps else []
-    chosen = tuple(_among(query.get(name), releases, place) for place, name in enumerate("ab"))
-    against = _against(query.get("against", ""), period.window)
-    whole = Selection(project=me.principal.project, app=app, window=period.window)
-    if by_time:
-        sides = [whole, whole.over(earlier(period.window, against))]
-    else:
-        sides = [replace(whole, release=name) for name in chosen if name is not None]
-    comparison = _Comparison(me, sides) if app and len(sides) == 2 else None
-    rows, faults, hits = comparison.tables() if comparison else ([], [], [])
-    stages = [_stage_counts(me, side) for side in sides] if comparison else []
+@router.get("/compare.csv")
+def compared_as_csv(me: Viewer) -> Response:
+    """The tables of the page for spreadsheets."""
+    with me.services.reading():
+        choice = _Choice.read(me)
+        tables = choice.tables(me)
+    rows = [_csv_row(row) for row in tables.every] if tables else []
+    # The mark tells spreadsheets that the text is UTF-8.
+    return Response(
+        "\ufeff" + csv_text(_COLUMNS, rows),
+        media_type="text/csv; charset=utf-8",
+        headers={"Content-Disposition": 'attachment; filename="compare.csv"'},
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Choice:
+    """What is compared: A, the older, and B, the newer."""
+
+    apps: Sequence[str]
+    app: str
+    releases: Sequence[str]
+    by_time: bool
+    against: str
+    chosen: tuple[str | None, str | None]
+    """Releases A and B."""
+    period: Period
+    sides: Sequence[Selection]
+    """A and B; fewer where there are no two releases."""
+
+    @classmethod
+    def read(cls, me: Visitor) -> _Choice:
+        """From the address of the page."""
+        query, period = me.request.query_params, me.period()
+        apps = [app.app for app in me.services.traces.apps(me.principal.project)]
+        wanted = query.get("app")
+        by_time = "against" in query
+        app = wanted if wanted in apps else _first(me, apps, by_time=by_time)
+        against = _against(query.get("against", ""), period.window)
+        whole = Selection(project=me.principal.project, app=app, window=period.window)
+        releases: list[str] = []
+        if app in apps:
+            releases = list(me.services.traces.releases(me.principal.project, app))
+        chosen = _two_of(me, app, releases)
+        if by_time:
+            sides = [whole.over(earlier(period.window, against)), whole]
+        else:
+            sides = [replace(whole, release=name) for name in chosen if name is not None]
+        return cls(
+            apps=apps,
+            app=app,
+            releases=releases,
+            by_time=by_time,
+            against=against,
+            chosen=chosen,
+            period=period,
+            sides=sides,
+        )
+
+    @property
+    def ready(self) -> bool:
+        """Whether there are two sides of an app."""
+        return bool(self.app) and len(self.sides) == 2
+
+    @property
+    def named(self) -> dict[str, str]:
+        """The parameters that name both sides, whatever the period."""
+        a, b = self.chosen
+        two = {"against": self.against} if self.by_time else {"a": a or "", "b": b or ""}
+        return {"app": self.app, **two}
+
+    def tables(self, me: Visitor) -> _Tables | None:
+        """The numbers of both sides; None: there are no two."""
+        return _Tables.of(me.services.estimates.once(), *self.sides) if self.ready else None
+
+
+def _compare(me: Visitor, choice: _Choice) -> HTMLResponse:
+    query, period, app = me.request.query_params, choice.period, choice.app
+    wanted, against = query.get("app"), choice.against
+    tables = choice.tables(me)
+    stages = [_stage_counts(me, side) for side in choice.sides] if choice.ready else []
     return page(
         me,
         "compare.html",
         {
-            "apps": apps,
+            "choice": choice,
             # Its releases are not held against those there are: they may be of the app before.
-            "hints": [Unknown.of("app", wanted, apps)] if wanted and app != wanted else [],
-            "app": app,
-            "releases": releases,
-            "chosen": chosen,
-            "by_time": by_time,
-            "against": against,
+            "hints": [Unknown.of("app", wanted, choice.apps)] if wanted and app != wanted else [],
             "refused": {
                 **me.not_applied("app", "window", "from", "to"),
                 **period.refused,
@@ -76,17 +159,45 @@ def _compare(me: Visitor) -> HTMLResponse:
             "choices": {
                 name: label for name, label in AGAINST.items() if _fits(name, period.window)
             },
-            "names": [side.release or me.between(side.window) for side in sides],
-            "rows": rows,
-            "faults": faults,
-            "hits": hits,
+            "names": [side.release or me.between(side.window) for side in choice.sides],
+            "tables": tables,
+            "worst": lambda row: me.link("/traces", **_worst(choice, row)),
             "stages": _stage_rows(stages),
             "stage_traces": [counts.traces for counts in stages],
-            "latencies": comparison.latencies() if comparison else [],
-            "ready": comparison is not None,
-            "period": period,
+            "csv": me.link("/compare.csv", **choice.named, **choice.period.query),
         },
     )
+
+
+def _worst(choice: _Choice, row: Changed) -> dict[str, str]:
+    """Filters of the list that shows the traces of B behind a number, the worst first."""
+    where = {"app": choice.app, "release": choice.sides[1].release or "", **choice.period.of_list}
+    if row.metric in LATENCIES:
+        return {**where, "sort": "latency"}
+    if isinstance(row.metric, HitKind):
+        return {**where, row.metric.value: row.name}
+    if fault := FAULT_METRICS.get(row.metric):
+        return {**where, "fault": fault.value}
+    return where | _BEHIND.get(row.metric, {"metric": row.metric, "sort": "score", "order": "asc"})
+
+
+def _csv_row(row: Changed) -> dict[str, object]:
+    """A line of the table; numbers as they are, latencies in milliseconds."""
+    quantile = "" if row.quantile is None else f" p{100 * row.quantile:g}"
+    sides = {
+        f"{side}_{field}": getattr(estimate, field)
+        for side, estimate in (("a", row.before), ("b", row.after))
+        for field in ("value", "lower", "upper", "judged")
+    }
+    return {
+        "metric": f"{row.metric}{quantile}",
+        "name": row.name,
+        **sides,
+        "b_minus_a": row.change.value,
+        "lower": row.change.lower,
+        "upper": row.change.upper,
+        "verdict": row.verdict,
+    }
 
 
 def _stage_counts(me: Visitor, side: Selection) -> StageCounts:
@@ -130,42 +241,52 @@ def _first(me: Visitor, apps: Sequence[str], *, by_time: bool) -> str:
     return apps[0] if apps else ""
 
 
-def _among(wanted: str | None, releases: Sequence[str], place: int) -> str | None:
-    if wanted in releases:
-        return wanted
-    return releases[place] if len(releases) > place else None
+def _two_of(me: Visitor, app: str, releases: Sequence[str]) -> tuple[str | None, str | None]:
+    """Releases A and B: those that were asked for, else the two seen last, the older first."""
+    starts = me.services.traces.release_starts(me.principal.project, app) if releases else []
+    first_seen = {start.release: start.first_seen for start in starts}
+    last = sorted(releases[:2], key=lambda name: first_seen.get(name, _LONG_AGO))
+    a, b = (_among(me.request.query_params.get(name), releases) for name in "ab")
+    if a is None and b is None:
+        return (last[0], last[1]) if len(last) == 2 else (next(iter(last), None), None)
+    a = a or next((name for name in last if name != b), None)
+    return a, b or next((name for name in reversed(last) if name != a), None)
 
 
-class _Comparison:
-    """The numbers of both sides of an app."""
+def _among(wanted: str | None, releases: Sequence[str]) -> str | None:
+    return wanted if wanted in releases else None
 
-    def __init__(self, me: Visitor, sides: Sequence[Selection]) -> None:
-        self._source = me.services.estimates.once()
-        self._a, self._b = sides
 
-    def tables(self) -> tuple[list[Changed], list[Changed], list[Changed]]:
-        """Metrics, faults and hit rates, which stand on one page: each is judged among all."""
-        rows = self._rows()
-        faults = changes.of_faults(self._source, self._a, self._b)
-        hits = changes.of_hits(self._source, self._a, self._b)
-        judged = changes.together([*rows, *faults, *hits])
-        last = len(rows) + len(faults)
-        return judged[: len(rows)], judged[len(rows) : last], judged[last:]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tables:
+    """The numbers of both sides of an app; they stand on one page: each is judged among all."""
 
-    def _rows(self) -> list[Changed]:
-        """Metrics that either has, and the errors."""
-        rows = [
-            changes.of_metric(self._source, metric, self._a, self._b) for metric in SHOWN_METRICS
-        ]
-        if any(rows):
-            rows.append(changes.of_errors(self._source, self._a, self._b))
-        return [row for row in rows if row is not None]
+    metrics: Sequence[Changed]
+    faults: Sequence[Changed]
+    hits: Sequence[Changed]
+    latencies: Sequence[Changed]
 
-    def latencies(self) -> list[dict[str, Any]]:
-        """Timings that both have."""
-        rows = []
-        for metric in LATENCIES:
-            a, b = (self._source.latency(side, metric) for side in (self._a, self._b))
-            if a.count and b.count:
-                rows.append({"metric": metric, "a": a, "b": b})
-        return rows
+    @classmethod
+    def of(cls, source: Estimates, a: Selection, b: Selection) -> _Tables:
+        metrics = [changes.of_metric(source, metric, a, b) for metric in SHOWN_METRICS]
+        metrics.append(changes.of_errors(source, a, b))
+        parts = (
+            [row for row in metrics if row is not None],
+            changes.of_faults(source, a, b),
+            changes.of_hits(source, a, b),
+            changes.of_latencies(source, LATENCIES, _QUANTILES, a, b),
+        )
+        judged = iter(changes.together([row for part in parts for row in part]))
+        return cls(
+            **{
+                name: list(islice(judged, len(part)))
+                for name, part in zip(
+                    ("metrics", "faults", "hits", "latencies"), parts, strict=True
+                )
+            }
+        )
+
+    @property
+    def every(self) -> list[Changed]:
+        """Row by row, as on the page."""
+        return [*self.metrics, *self.faults, *self.latencies, *self.hits]

@@ -141,7 +141,7 @@ def _overview(me: Visitor) -> HTMLResponse:
             | bad_cursor,
             "alerts": alerts,
             "most_banners": MAX_BANNERS,
-            "endpoint": me.services.settings.public_url or str(me.request.base_url).rstrip("/"),
+            "endpoint": me.address,
             "backlog": me.services.tasks.backlog(me.services.clock.now()),
             "assembling": me.services.assembling(me.principal.project),
         },

@@ -28,6 +28,7 @@ from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.quality import SCORE_METRICS
 from rag_monitor.server.ui import key_form
 from rag_monitor.server.ui.rule_form import RULE_METRICS, parameters, rule_form
+from rag_monitor.server.ui.take_along import curl_command, golden_item
 from rag_monitor.server.ui.view import Viewer, Visitor, page
 
 
@@ -198,6 +199,8 @@ def trace(me: Viewer, trace_id: str) -> HTMLResponse:
             "likely_faults": likely_faults(stored.faults),
             "used": _used(stored.decisions),
             "given_turns": _given_turns(me, stored),
+            "curl": curl_command(me.address, it.trace_id),
+            "golden": golden_item(stored),
         },
     )
 

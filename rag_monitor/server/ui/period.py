@@ -46,6 +46,13 @@ class Period:
                 query[name] = end.isoformat()
         return query
 
+    @property
+    def of_list(self) -> dict[str, str]:
+        """What the address of a list of traces says, so that it shows those of this period."""
+        if self.sliding:
+            return {"since": self.length}
+        return {"from": self.window.start.isoformat(), "to": self.window.end.isoformat()}
+
 
 def period_of(query: Mapping[str, str], now: datetime, zone: ZoneInfo, default: str) -> Period:
     """The period of an address: `window`, `from` and `to`, as the API takes them.

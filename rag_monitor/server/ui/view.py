@@ -61,6 +61,7 @@ def environment() -> Environment:
     templates.globals.update(
         milliseconds=durations.milliseconds,
         latency_interval=durations.latency_interval,
+        milliseconds_change=durations.milliseconds_change,
         interval_bar=interval_bar,
         metric_label=catalog.metric_label,
         metric_help=catalog.metric_help,
@@ -241,6 +242,11 @@ class Visitor:
         start, end = (self.local(moment, style) for moment in (window.start, window.end))
         day, _, time = end.partition(" ")
         return f"{start} – {time if time and start.startswith(day) else end}"
+
+    @property
+    def address(self) -> str:
+        """Of this server, as programs reach it; without a slash at the end."""
+        return self.services.settings.public_url or str(self.request.base_url).rstrip("/")
 
     def link(self, path: str, **query: object) -> str:
         """A link with those query values that are not empty."""

@@ -272,6 +272,7 @@ def test_every_kind_of_output_gives_the_lines_back(tmp_path: Path, kind: str) ->
             "judge": "scripted/m/0",
             "settings": "k=5 terms=none",
             "detail": None,
+            "question": "=1+1 是多少？",
         },
         {
             "id": "-1",
@@ -285,6 +286,7 @@ def test_every_kind_of_output_gives_the_lines_back(tmp_path: Path, kind: str) ->
             "judge": "scripted/m/0",
             "settings": "k=5 terms=none",
             "detail": "the judge did not answer within 30.0 s",
+            "question": None,
         },
     ]
     writer = open_lines(path, ["faithfulness", "bleu_4"])

@@ -28,9 +28,12 @@ class Latency:
     p99: float | None
     mean: float | None
 
+    def quantile(self, share: float) -> float | None:
+        return {0.5: self.p50, 0.9: self.p90, 0.99: self.p99}[share]
+
     def interval(self, share: float) -> tuple[float | None, float | None]:
         """A tenth to either side; none above the p99."""
-        value = {0.5: self.p50, 0.9: self.p90, 0.99: self.p99}[share]
+        value = self.quantile(share)
         if value is None:
             return None, None
         return 0.9 * value, None if share == 0.99 else 1.1 * value

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import random
 import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
+from urllib.parse import parse_qs
 
 import pytest
 
@@ -19,9 +22,9 @@ from rag_monitor.server.services import Services
 from rag_monitor.server.ui import changes
 from rag_monitor.server.ui.changes import Changed
 from rag_monitor.statistics.wilson import wilson_interval
-from rag_monitor.testing import EPOCH, make_trace
+from rag_monitor.testing import EPOCH, ManualClock, make_trace
 from tests.unit.server.conftest import open_client
-from tests.unit.server.fake_estimates import FakeEstimates
+from tests.unit.server.fake_estimates import FakeEstimates, Latency
 from tests.unit.server.fakes import make_services
 from tests.unit.server.story import make_stored
 from tests.unit.server.test_pages import HTML
@@ -62,7 +65,7 @@ def test_a_metric_is_worse_only_where_the_interval_of_the_difference_says_so() -
         refusal_rate={True: (0.3, 0.25, 0.35), False: (0.1, 0.06, 0.14)},
         context_recall={True: (0.3, 0.25, 0.35)},
     )
-    found = {metric: changes.of_metric(source, metric, A, B) for metric in source.given}
+    found = {metric: changes.of_metric(source, metric, B, A) for metric in source.given}
 
     assert {metric: row.verdict for metric, row in found.items() if row} == {
         "faithfulness": "worse",
@@ -70,22 +73,22 @@ def test_a_metric_is_worse_only_where_the_interval_of_the_difference_says_so() -
         "refusal_rate": "worse",
         "context_recall": "unknown",
     }
-    assert changes.of_metric(source, "summary_score", A, B) is None
+    assert changes.of_metric(source, "summary_score", B, A) is None
 
 
 def test_errors_are_worse_where_more_fail_and_few_traces_say_nothing() -> None:
     source = Counted()
     source.counts = {True: {"ok": 80, "error": 20}, False: {"ok": 97, "error": 1, "cancelled": 2}}
-    more = changes.of_errors(source, A, B)
+    more = changes.of_errors(source, B, A)
     source.counts = {True: {"ok": 9, "error": 9}, False: {"ok": 100}}
-    few = changes.of_errors(source, A, B)
+    few = changes.of_errors(source, B, A)
     source.counts = {True: {}, False: {}}
 
     assert more is not None
     assert few is not None
-    assert (more.a.value, more.b.value, more.verdict) == (0.2, 0.01, "worse")
+    assert (more.after.value, more.before.value, more.verdict) == (0.2, 0.01, "worse")
     assert few.verdict == "unknown"
-    assert changes.of_errors(source, A, B) is None
+    assert changes.of_errors(source, B, A) is None
 
 
 def test_a_thing_that_nobody_expects_is_hit_more_or_less_often_and_not_better() -> None:
@@ -95,9 +98,9 @@ def test_a_thing_that_nobody_expects_is_hit_more_or_less_often_and_not_better() 
         all_manuals={True: (0.1, 0.05, 0.2), False: (0.9, 0.85, 0.94)},
     )
 
-    found = changes.of_hits(source, A, B)
+    found = changes.of_hits(source, B, A)
 
-    assert [(row.name, row.a.value, row.verdict) for row in found] == [
+    assert [(row.name, row.after.value, row.verdict) for row in found] == [
         ("manuals", 0.1, "other"),
         ("calculator", 0.6, "worse"),
     ]
@@ -107,7 +110,7 @@ def test_an_end_that_rounds_to_nothing_has_a_digit_more() -> None:
     few = {True: (0.02, 0.004, 0.08), False: (0.0, 0.0, 0.004)}
     fewer = {True: (0.02, 0.004, 0.08), False: (0.0, 0.0, 0.02)}
     found = [
-        changes.of_metric(Counted(refusal_rate=given), "refusal_rate", A, B)
+        changes.of_metric(Counted(refusal_rate=given), "refusal_rate", B, A)
         for given in (few, fewer)
     ]
 
@@ -122,7 +125,7 @@ def test_changes_shown_together_are_judged_among_all_of_them() -> None:
 
     def judged(*given: Mapping[bool, tuple[float, float, float]]) -> list[str]:
         found = [
-            changes.of_metric(Counted(faithfulness=one), "faithfulness", A, B) for one in given
+            changes.of_metric(Counted(faithfulness=one), "faithfulness", B, A) for one in given
         ]
         return [row.verdict for row in changes.together([row for row in found if row])]
 
@@ -147,7 +150,10 @@ def test_where_nothing_changed_few_pages_have_a_mark() -> None:
 
     def page() -> list[Changed]:
         pairs = [(estimate(), estimate()) for _ in range(30)]
-        return [Changed(metric="faithfulness", a=a, b=b, change=compare(a, b)) for a, b in pairs]
+        return [
+            Changed(metric="faithfulness", before=a, after=b, change=compare(b, a))
+            for a, b in pairs
+        ]
 
     pages = [page() for _ in range(100)]
 
@@ -185,6 +191,72 @@ async def test_a_change_that_is_lost_among_many_says_so(services: Services) -> N
     assert "▼" not in text
 
 
+def test_a_quantile_that_grew_is_worse_and_one_without_an_end_bears_no_comparison() -> None:
+    class Slower(FakeEstimates):
+        def latency(self, selection: Selection, metric: str) -> Latency:
+            times = 2 if selection.window == NOW else 1
+            return Latency(90, 100.0 * times, 200.0 * times, 900.0 * times, 130.0 * times)
+
+    p50, p99 = changes.of_latencies(
+        Slower(ManualClock(EPOCH)), ["end_to_end_ms"], [0.5, 0.99], B, A
+    )
+
+    assert (p50.before.value, p50.after.value, p50.change.value) == (100.0, 200.0, 100.0)
+    assert (p50.verdict, p99.verdict) == ("worse", "unknown")
+
+
+async def test_the_older_release_stands_first_and_what_got_worse_leads_to_its_traces(
+    services: Services,
+) -> None:
+    class Invents(FakeEstimates):
+        def estimate(
+            self, series: Series, window: Window, *, min_judged: int | None = None
+        ) -> Estimate:
+            found = super().estimate(series, window)
+            if series.metric != "fault:invented" or series.release != "2.1.0":
+                return found
+            return replace(found, value=0.4, lower=0.35, upper=0.45)
+
+    where = {"app": "loan-assistant", "window": "6h"}
+    shown = replace(services, estimates=Invents(services.clock))
+    async with open_client(shown, headers=HTML) as client:
+        text = (await client.get("/compare", params=where)).text
+        other = {**where, "a": "2.1.0", "b": "2.0.3"}
+        turned = (await client.get("/compare", params=other)).text
+        one = (await client.get("/compare", params={**where, "b": "2.0.3"})).text
+
+    assert "A · 2.0.3" in text
+    assert "B · 2.1.0" in text
+    assert "B minus A" in text
+    assert "A · 2.1.0" in turned
+    assert "A · 2.1.0" in one
+    (link,) = re.findall(r'href="/traces\?([^"]+)"', text)
+    assert parse_qs(link.replace("&amp;", "&")) == {
+        "app": ["loan-assistant"],
+        "release": ["2.1.0"],
+        "since": ["6h"],
+        "fault": ["invented"],
+    }
+
+
+async def test_what_is_compared_can_be_downloaded(services: Services) -> None:
+    where = {"app": "loan-assistant", "window": "6h", "a": "2.0.3", "b": "2.1.0"}
+    async with open_client(services, headers=HTML) as client:
+        text = (await client.get("/compare", params=where)).text
+        (address,) = re.findall(r'href="(/compare\.csv[^"]*)"', text)
+        table = await client.get(address.replace("&amp;", "&"))
+        nothing = await client.get("/compare.csv", params={"app": "none", "against": "before"})
+
+    rows = list(csv.DictReader(io.StringIO(table.text.removeprefix("\ufeff"))))
+    shown = {row["metric"]: row for row in rows if not row["name"]}
+    assert table.headers["content-type"].startswith("text/csv")
+    assert float(shown["faithfulness"]["b_minus_a"]) == pytest.approx(
+        float(shown["faithfulness"]["b_value"]) - float(shown["faithfulness"]["a_value"])
+    )
+    assert "end_to_end_ms p90" in shown
+    assert nothing.status_code == 200
+
+
 async def test_one_app_is_compared_with_the_time_before_and_a_week_earlier(
     services: Services,
 ) -> None:
@@ -194,11 +266,11 @@ async def test_one_app_is_compared_with_the_time_before_and_a_week_earlier(
         week = (await client.get("/compare", params={**where, "against": "week"})).text
         long = (await client.get("/compare", params={"window": "7d", "against": "day"})).text
 
-    assert "A · 01-05 06:00 – 12:00" in before
-    assert "B · 01-05 00:00 – 06:00" in before
+    assert "B · 01-05 06:00 – 12:00" in before
+    assert "A · 01-05 00:00 – 06:00" in before
     assert "Share of traces that failed" in before
     assert "calculator" in before
-    assert "B · 12-29 06:00 – 12:00" in week
+    assert "A · 12-29 06:00 – 12:00" in week
     assert "Cannot be applied: <code>against=day</code>" in long
     assert '<option value="day"' not in long
 
@@ -240,7 +312,7 @@ async def test_a_list_of_apps_stands_in_the_order_that_is_asked_for(many: Servic
 
 
 async def test_the_stages_at_fault_of_both_releases_stand_side_by_side(services: Services) -> None:
-    where = {"app": "loan-assistant", "a": "2.1.0", "b": "2.0.3"}
+    where = {"app": "loan-assistant", "a": "2.0.3", "b": "2.1.0"}
     where |= {"from": "2026-01-05T06:00", "to": "2026-01-05T12:00"}
     async with open_client(services, headers=HTML) as client:
         english = (await client.get("/compare", params=where)).text
@@ -249,6 +321,6 @@ async def test_the_stages_at_fault_of_both_releases_stand_side_by_side(services:
 
     (panel,) = [part for part in english.split("<section") if "At fault, by stage" in part]
     assert "Generation" in panel
-    assert panel.index("0.30") < panel.index("0.05")
+    assert panel.index("0.05") < panel.index("0.30")
     assert "Retrieval" not in panel
     assert "故障环节" in chinese

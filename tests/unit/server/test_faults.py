@@ -264,7 +264,7 @@ def test_more_of_a_fault_is_worse_and_more_without_one_is_better(
         )
 
     a, b = (estimate(0.5), estimate(0.2)) if grew else (estimate(0.2), estimate(0.5))
-    changed = Changed(metric=fault_metric(fault), a=a, b=b, change=compare(a, b))
+    changed = Changed(metric=fault_metric(fault), before=b, after=a, change=compare(a, b))
 
     assert changed.verdict == verdict
 
