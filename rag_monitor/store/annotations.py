@@ -17,7 +17,7 @@ from rag_monitor.domain.label import CANNOT_TELL
 from rag_monitor.domain.rating import RatingKind
 from rag_monitor.domain.score import ReportedScore
 from rag_monitor.domain.stored import LabelledScore, LabelledTrace
-from rag_monitor.store import rollup_changes, topic_changes
+from rag_monitor.store import rollup_changes, session_changes, topic_changes
 from rag_monitor.store.bulk import chunks
 from rag_monitor.store.engine import Database
 from rag_monitor.store.label_marks import newest_marks
@@ -90,16 +90,21 @@ class FeedbackAnnotations:
             row["correct_document_ids"] = list(mark.correct_document_ids) or None
             rows.append(row)
         connection.execute(self._database.insert(feedback), rows)
+        about: list[Any] = []
+        names = ("project", "app", "started_at", "session_id")
         for project, ids in chunks({(mark.project, mark.trace_id) for mark in marks}):
-            rows_of_traces = connection.execute(
-                select(traces.c.app, traces.c.started_at).where(
+            about += connection.execute(
+                select(*(traces.c[name] for name in names)).where(
                     traces.c.project == project, traces.c.trace_id.in_(ids)
                 )
-            ).all()
-            minutes = {(project, row.app, minute_of(row.started_at)) for row in rows_of_traces}
-            rollup_changes.mark_changed(connection, minutes, self._clock.now())
-            for app, day in {(row.app, row.started_at.date()) for row in rows_of_traces}:
-                topic_changes.add_up_again(connection, project, app, day)
+            )
+        now = self._clock.now()
+        sessions = ((trace.project, trace.session_id) for trace in about)
+        session_changes.mark_changed(connection, sessions, now)
+        minutes = {(trace.project, trace.app, minute_of(trace.started_at)) for trace in about}
+        rollup_changes.mark_changed(connection, minutes, now)
+        for project, app, day in sorted({(t.project, t.app, t.started_at.date()) for t in about}):
+            topic_changes.add_up_again(connection, project, app, day)
 
     def for_traces(self, project: str, trace_ids: Sequence[str]) -> dict[str, list[Feedback]]:
         """The newest mark of each person on each thing, by trace id."""
