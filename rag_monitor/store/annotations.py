@@ -12,7 +12,7 @@ from sqlalchemy import Connection, and_, or_, select
 
 from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.fault import Fault
-from rag_monitor.domain.feedback import Feedback
+from rag_monitor.domain.feedback import Feedback, satisfaction_of
 from rag_monitor.domain.label import CANNOT_TELL
 from rag_monitor.domain.rating import RatingKind
 from rag_monitor.domain.score import ReportedScore
@@ -231,6 +231,56 @@ class FeedbackAnnotations:
         )
         with self._database.read() as connection:
             return _labelled(connection.execute(statement))
+
+    def rated_scores(
+        self,
+        project: str,
+        since: datetime,
+        until: datetime,
+        *,
+        app: str | None = None,
+        limit: int = 2000,
+    ) -> list[LabelledScore]:
+        """Current scores of answers that users rated in [since, until).
+
+        The label is 1 where the answer satisfies its users, by the newest rating of each, else 0.
+
+        Args:
+            project: Tenant.
+            since: Start, of the ratings.
+            until: End, of the ratings.
+            app: Only of this app.
+            limit: At most this many ratings, the newest.
+        """
+        newest = (
+            select(feedback.c.trace_id)
+            .where(
+                feedback.c.project == project,
+                feedback.c.created_at >= since,
+                feedback.c.created_at < until,
+                feedback.c.kind.is_not(None),
+            )
+            .order_by(feedback.c.created_at.desc(), feedback.c.id.desc())
+            .limit(limit)
+        )
+        columns = ("trace_id", "app", "metric", "judge", "value", "flagged")
+        found: list[LabelledScore] = []
+        with self._database.read() as connection:
+            rated = set(connection.execute(newest).scalars())
+            for _, ids in chunks((project, trace_id) for trace_id in rated):
+                marks = load_feedback(connection, project, ids)
+                statement = select(*(scores.c[name] for name in columns)).where(
+                    scores.c.project == project,
+                    scores.c.trace_id.in_(ids),
+                    scores.c.superseded.is_(False),
+                    scores.c.value.is_not(None),
+                    *([] if app is None else [scores.c.app == app]),
+                )
+                for row in connection.execute(statement):
+                    label = satisfaction_of(marks.get(row.trace_id, ()))
+                    if label is not None:
+                        found.append(LabelledScore(**row._mapping, label=label))
+        return found
 
 
 def _identity(mark: Feedback) -> tuple[object, ...]:
