@@ -1,4 +1,4 @@
-"""Which sessions changed, and what each is counted as once it has ended.
+"""Which sessions changed, what each is counted as, and what other tools say of them.
 
 Revision: 0028. Follows: 0026.
 """
@@ -38,8 +38,28 @@ def upgrade() -> None:
     )
     op.create_index("ix_session_outcomes_minute", "session_outcomes", ["project", "app", "minute"])
     op.create_index("ix_session_outcomes_day", "session_outcomes", ["day"])
+    op.create_table(
+        "reported_session_scores",
+        sa.Column("project", sa.Text(), nullable=False),
+        sa.Column("session_id", sa.Text(), nullable=False),
+        sa.Column("source", sa.Text(), nullable=False),
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("value", sa.Float()),
+        sa.Column("label", sa.Text()),
+        sa.Column("explanation", sa.Text()),
+        sa.Column("error", sa.Text()),
+        sa.Column("reported_at", moment, nullable=False),
+        sa.Column("received_at", moment, nullable=False),
+        sa.PrimaryKeyConstraint(
+            "project", "session_id", "source", "name", name=op.f("pk_reported_session_scores")
+        ),
+    )
+    op.create_index(
+        "ix_reported_session_scores_received_at", "reported_session_scores", ["received_at"]
+    )
 
 
 def downgrade() -> None:
+    op.drop_table("reported_session_scores")
     op.drop_table("session_outcomes")
     op.drop_table("changed_sessions")

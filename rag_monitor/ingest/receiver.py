@@ -20,7 +20,7 @@ from rag_monitor.domain.clock import Clock, SystemClock
 from rag_monitor.domain.feedback import Feedback, RatingSink
 from rag_monitor.domain.ports import IngestBatch, SpanBlob, TraceSink
 from rag_monitor.domain.rating import Rating
-from rag_monitor.domain.score import ReportedScore, ReportedScoreSink
+from rag_monitor.domain.score import ReportedScore, ReportedScoreSink, ReportedSessionScore
 from rag_monitor.errors import (
     IngestError,
     MalformedPayload,
@@ -246,8 +246,12 @@ class Receiver:
         """Those that are ratings by users as ratings, the others as they are."""
         now = self._clock.now()
         scores: list[ReportedScore] = []
+        of_sessions: list[ReportedSessionScore] = []
         ratings: list[Feedback] = []
         for record in records:
+            if record.session_id is not None:  # also what users say: no answer is rated by it
+                of_sessions.append(_of_session(project, record, record.session_id, now))
+                continue
             rating = rating_in(record) if self._ratings is not None else None
             if rating is None:
                 scores.append(_reported(project, record, now))
@@ -255,6 +259,8 @@ class Receiver:
                 ratings.append(_rated(project, record, rating, now))
         if scores:
             reported.add(scores)
+        if of_sessions:
+            reported.add_of_sessions(of_sessions)
         if ratings and self._ratings is not None:
             self._ratings.add_new(ratings)
 
@@ -309,6 +315,23 @@ def _reported(project: str, record: EvaluationRecord, now: datetime) -> Reported
         source=record.source,
         name=record.name,
         span_id=record.span_id or "",
+        value=record.value,
+        label=record.label,
+        explanation=record.explanation,
+        error=record.error,
+        reported_at=min(record.at or now, now),
+        received_at=now,
+    )
+
+
+def _of_session(
+    project: str, record: EvaluationRecord, session_id: str, now: datetime
+) -> ReportedSessionScore:
+    return ReportedSessionScore(
+        project=project,
+        session_id=session_id,
+        source=record.source,
+        name=record.name,
         value=record.value,
         label=record.label,
         explanation=record.explanation,

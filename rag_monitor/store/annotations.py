@@ -8,18 +8,19 @@ from dataclasses import fields
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Connection, and_, or_, select
+from sqlalchemy import Connection, Table, and_, or_, select
 
 from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.fault import Fault
 from rag_monitor.domain.feedback import Feedback, satisfaction_of
 from rag_monitor.domain.label import CANNOT_TELL
 from rag_monitor.domain.rating import RatingKind
-from rag_monitor.domain.score import ReportedScore
+from rag_monitor.domain.score import ReportedScore, ReportedSessionScore
 from rag_monitor.domain.stored import LabelledScore, LabelledTrace
 from rag_monitor.store import rollup_changes, session_changes, topic_changes
 from rag_monitor.store.bulk import chunks
 from rag_monitor.store.engine import Database
+from rag_monitor.store.feedback_tables import reported_session_scores
 from rag_monitor.store.label_marks import newest_marks
 from rag_monitor.store.tables import feedback, reported_scores, scores, traces
 from rag_monitor.store.trace_rows import minute_of
@@ -349,7 +350,6 @@ def _load(row: Any) -> Feedback:
 MOST_SHOWN: Final = 500
 """Of one trace; whoever sends more keeps them, but a page must stay readable."""
 _REPORTED_COLUMNS: Final = tuple(field.name for field in fields(ReportedScore))
-_REPORTED_KEY: Final = ("project", "trace_id", "source", "name", "span_id")
 
 
 class ReportedScores:
@@ -364,27 +364,29 @@ class ReportedScores:
         Raises:
             StoreUnavailable: It did not go through in time; nothing was kept.
         """
-        newest: dict[tuple[str, ...], ReportedScore] = {}
+        self._add(reported_scores, scores)
+
+    def add_of_sessions(self, scores: Sequence[ReportedSessionScore]) -> None:
+        """The same of whole sessions, of which no trace may be there yet either."""
+        self._add(reported_session_scores, scores)
+
+    def _add(self, table: Table, scores: Sequence[ReportedScore | ReportedSessionScore]) -> None:
+        newest: dict[tuple[str, ...], ReportedScore | ReportedSessionScore] = {}
         for score in scores:
             key = tuple(storable_name(part) for part in score.key)
             if key not in newest or newest[key].reported_at <= score.reported_at:
                 newest[key] = score
+        columns = [column.name for column in table.columns]
         # One order for all: two requests about the same traces must not wait for one another.
-        rows = [
-            {name: getattr(newest[key], name) for name in _REPORTED_COLUMNS}
-            for key in sorted(newest)
-        ]
+        rows = [{name: getattr(newest[key], name) for name in columns} for key in sorted(newest)]
         if not rows:
             return
-        statement = self._database.insert(reported_scores)
+        keys = [column.name for column in table.primary_key.columns]
+        statement = self._database.insert(table)
         statement = statement.on_conflict_do_update(
-            index_elements=_REPORTED_KEY,
-            set_={
-                name: statement.excluded[name]
-                for name in _REPORTED_COLUMNS
-                if name not in _REPORTED_KEY
-            },
-            where=reported_scores.c.reported_at <= statement.excluded.reported_at,
+            index_elements=keys,
+            set_={name: statement.excluded[name] for name in columns if name not in keys},
+            where=table.c.reported_at <= statement.excluded.reported_at,
         )
         with self._database.reserved():
             self._database.transact(lambda connection: connection.execute(statement, rows))
@@ -400,6 +402,21 @@ def load_reported(connection: Connection, project: str, trace_id: str) -> list[R
     )
     loaded = [_load_reported(row) for row in rows]
     return sorted(loaded, key=lambda score: (score.source, score.name, score.span_id))
+
+
+def load_reported_of_session(
+    connection: Connection, project: str, session_id: str
+) -> list[ReportedSessionScore]:
+    """The same of a session as a whole."""
+    table = reported_session_scores
+    rows = connection.execute(
+        select(table)
+        .where(table.c.project == project, table.c.session_id == session_id)
+        .order_by(table.c.reported_at.desc())
+        .limit(MOST_SHOWN)
+    )
+    loaded = [ReportedSessionScore(**row._mapping) for row in rows]
+    return sorted(loaded, key=lambda score: (score.source, score.name))
 
 
 def _load_reported(row: Any) -> ReportedScore:

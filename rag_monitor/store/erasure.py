@@ -15,6 +15,7 @@ from rag_monitor.store.bulk import chunks
 from rag_monitor.store.document_counts import forget
 from rag_monitor.store.document_tables import document_uses
 from rag_monitor.store.engine import Database
+from rag_monitor.store.feedback_tables import reported_session_scores
 from rag_monitor.store.incident_tables import incident_examples
 from rag_monitor.store.tables import (
     audit,
@@ -112,6 +113,11 @@ def _erase_traces(
     sessions = [row.session_id for row in rows if row.session_id]
     minutes = {(project, row.app, minute_of(row.started_at)) for row in rows}
     minutes |= session_outcomes.forget(connection, project, sessions, now)
+    for name, part in chunks((project, session_id) for session_id in sessions):
+        table = reported_session_scores
+        removed["reported_scores"] += _delete(
+            connection, table, table.c.project == name, table.c.session_id.in_(part)
+        )
     rollup_changes.mark_changed(connection, minutes, now)
     doubt_passages(connection, project, {digest for row in rows for digest in row.passages})
     return removed

@@ -29,6 +29,7 @@ from rag_monitor.store.document_tables import (
 from rag_monitor.store.engine import Database
 from rag_monitor.store.erasure import IN_DOUBT, doubt_passages, settle_passages
 from rag_monitor.store.failures import is_disk_full
+from rag_monitor.store.feedback_tables import reported_session_scores
 from rag_monitor.store.incident_tables import incident_examples, incidents
 from rag_monitor.store.partitions import PARTITIONED
 from rag_monitor.store.session_tables import session_outcomes
@@ -205,7 +206,8 @@ class _Run:
             self._delete(documents, documents.c.last_seen < moment)
             self._delete(feedback, feedback.c.created_at < moment)
             self._delete(label_claims, label_claims.c.claimed_until < moment)
-            self._delete(reported_scores, reported_scores.c.received_at < moment)
+            for table in (reported_scores, reported_session_scores):
+                self._delete(table, table.c.received_at < moment)
             self._delete(replies, replies.c.created_at < moment)
             self._delete(outbox, outbox.c.created_at < moment)
             self._delete(topics, topics.c.last_seen < moment)

@@ -16,7 +16,7 @@ from rag_monitor.domain.session import Neighbours, Session, SessionPage, Session
 from rag_monitor.domain.trace import Timings, TraceStatus
 from rag_monitor.errors import NotFound
 from rag_monitor.store import listing, trace_finder, trace_terms
-from rag_monitor.store.annotations import load_feedback
+from rag_monitor.store.annotations import load_feedback, load_reported_of_session
 from rag_monitor.store.bulk import LOOKUP
 from rag_monitor.store.engine import Database
 from rag_monitor.store.fault_rows import load_diagnoses
@@ -94,13 +94,14 @@ class Sessions:
         """
         with self._database.read() as connection:
             session = _load(connection, project, session_id, limit, cursor)
+            reported = load_reported_of_session(connection, project, session_id)
         if session is None:
             raise NotFound(
                 "project {project!r} has no session {session_id!r}",
                 project=project,
                 session_id=session_id,
             )
-        return session
+        return replace(session, reported=tuple(reported))
 
     def neighbours(
         self, project: str, session_id: str, started_at: datetime, trace_id: str
