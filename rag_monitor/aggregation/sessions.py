@@ -118,16 +118,16 @@ def _values(session: Session, metrics: SessionMetrics) -> dict[str, float | None
     """One number for each of `SESSION_METRICS`; None: it cannot be told."""
     withheld = any(turn.question is None for turn in session.turns)
 
-    def asked(found: bool) -> float | None:
-        return None if withheld and not found else float(found)
+    def of_questions(occurs: bool) -> float | None:
+        return None if withheld and not occurs else float(occurs)
 
     return {
         SESSION_TURNS: float(metrics.turns),
         SESSION_FAITHFULNESS: metrics.worst_faithfulness,
         SESSION_FAITHFULNESS_MEAN: metrics.mean_faithfulness,
         RESOLVED_RATE: None if metrics.resolved is None else float(metrics.resolved),
-        REPEATED_QUESTION_RATE: asked(metrics.repeated_questions > 0),
-        COMPLAINT_RATE: asked(metrics.complained),
+        REPEATED_QUESTION_RATE: of_questions(metrics.repeated_questions > 0),
+        COMPLAINT_RATE: of_questions(metrics.complained),
         ABANDONED_RATE: float(metrics.abandoned),
     }
 

@@ -387,9 +387,9 @@ def _labels(record: dict[str, Json], live: LiveTrace, clean: Sanitiser) -> None:
     for name in ("label", "predicted"):
         record[name] = clean.content(name, getattr(live, name))
     turns: list[Json] = [
-        {"question": asked, "answer": clean.content("history.answer", answer)}
+        {"question": text, "answer": clean.content("history.answer", answer)}
         for question, answer in live.history
-        if (asked := clean.content("history.question", question)) is not None
+        if (text := clean.content("history.question", question)) is not None
     ]
     if turns:
         record["history"] = turns

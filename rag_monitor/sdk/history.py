@@ -52,9 +52,9 @@ def turns_in(history: Any) -> tuple[HistoryTurn, ...]:
 
 
 def _add(turns: list[HistoryTurn], question: Any, answer: Any) -> None:
-    asked = _cut(question, LONGEST_QUESTION)
-    if asked:
-        turns.append((asked, _cut(answer, LONGEST_ANSWER)))
+    text = _cut(question, LONGEST_QUESTION)
+    if text:
+        turns.append((text, _cut(answer, LONGEST_ANSWER)))
 
 
 def _cut(value: Any, longest: int) -> str:

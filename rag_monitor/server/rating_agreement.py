@@ -50,9 +50,10 @@ def rating_agreement(rows: Iterable[LabelledScore]) -> list[RatingAgreement]:
     grouped: dict[tuple[str, str, str], list[LabelledScore]] = defaultdict(list)
     for row in rows:
         grouped[row.app, row.metric, row.judge].append(row)
-    found = [_agreement(*key, members) for key, members in grouped.items()]
+    agreements = [_agreement(*key, members) for key, members in grouped.items()]
     return sorted(
-        found, key=lambda one: (one.app, -one.satisfied - one.dissatisfied, one.metric, one.judge)
+        agreements,
+        key=lambda one: (one.app, -one.satisfied - one.dissatisfied, one.metric, one.judge),
     )
 
 

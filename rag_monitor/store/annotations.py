@@ -265,7 +265,7 @@ class FeedbackAnnotations:
             .limit(limit)
         )
         columns = ("trace_id", "app", "metric", "judge", "value", "flagged")
-        found: list[LabelledScore] = []
+        rated_scores: list[LabelledScore] = []
         with self._database.read() as connection:
             rated = set(connection.execute(newest).scalars())
             for _, ids in chunks((project, trace_id) for trace_id in rated):
@@ -280,8 +280,8 @@ class FeedbackAnnotations:
                 for row in connection.execute(statement):
                     label = satisfaction_of(marks.get(row.trace_id, ()))
                     if label is not None:
-                        found.append(LabelledScore(**row._mapping, label=label))
-        return found
+                        rated_scores.append(LabelledScore(**row._mapping, label=label))
+        return rated_scores
 
 
 def _identity(mark: Feedback) -> tuple[object, ...]:

@@ -78,8 +78,8 @@ class Evaluation:
             for task in tasks
             if task.id in continuing and task.trace.session_id and not task.trace.history
         ]
-        found = self._earlier.before(asking) if asking else []
-        before = {task.id: turns for task, turns in zip(asking, found, strict=True)}
+        turns_before = self._earlier.before(asking) if asking else []
+        before = {task.id: turns for task, turns in zip(asking, turns_before, strict=True)}
         return [
             replace(
                 task,

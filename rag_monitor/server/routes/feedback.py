@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Request
@@ -39,7 +38,7 @@ def post_feedback(
     return FeedbackOut.from_domain(feedback)
 
 
-_DEFAULT_WINDOW: Final = timedelta(days=7)
+_DEFAULT_WINDOW: Final = "7d"
 
 
 class RatedQuery(Given):

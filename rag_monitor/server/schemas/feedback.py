@@ -42,16 +42,16 @@ class RatingAgreementOut(Wire):
     upper: float | None
 
     @classmethod
-    def from_domain(cls, found: RatingAgreement) -> RatingAgreementOut:
+    def from_domain(cls, agreement: RatingAgreement) -> RatingAgreementOut:
         """As it goes out."""
-        interval = found.interval
+        interval = agreement.interval
         return cls(
-            app=found.app,
-            metric=found.metric,
-            judge=found.judge or None,
-            satisfied=found.satisfied,
-            dissatisfied=found.dissatisfied,
-            auroc=found.auroc,
+            app=agreement.app,
+            metric=agreement.metric,
+            judge=agreement.judge or None,
+            satisfied=agreement.satisfied,
+            dissatisfied=agreement.dissatisfied,
+            auroc=agreement.auroc,
             lower=None if interval is None else interval.lower,
             upper=None if interval is None else interval.upper,
         )

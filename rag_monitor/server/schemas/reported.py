@@ -28,11 +28,11 @@ class ReportedScoreOut(Wire):
     @classmethod
     def from_domain(cls, score: ReportedScore | ReportedSessionScore) -> ReportedScoreOut:
         """The score as it goes out."""
-        of_trace = isinstance(score, ReportedScore)
+        span_id = score.span_id if isinstance(score, ReportedScore) else ""
         return cls(
             source=score.source,
             name=score.name,
-            span_id=(score.span_id or None) if of_trace else None,
+            span_id=span_id or None,
             value=finite(score.value),
             label=score.label,
             explanation=score.explanation,
