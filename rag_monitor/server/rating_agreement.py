@@ -34,6 +34,11 @@ class RatingAgreement:
     tells nothing. None: too few answers of either kind."""
 
     @property
+    def rated(self) -> int:
+        """Answers with a rating and this score."""
+        return self.satisfied + self.dissatisfied
+
+    @property
     def interval(self) -> Interval | None:
         """At 95 %, with an answer as one draw; None: too few answers."""
         if self.auroc is None:
@@ -51,10 +56,8 @@ def rating_agreement(rows: Iterable[LabelledScore]) -> list[RatingAgreement]:
     for row in rows:
         grouped[row.app, row.metric, row.judge].append(row)
     agreements = [_agreement(*key, members) for key, members in grouped.items()]
-    return sorted(
-        agreements,
-        key=lambda one: (one.app, -one.satisfied - one.dissatisfied, one.metric, one.judge),
-    )
+    agreements.sort(key=lambda one: (one.app, -one.rated, one.metric, one.judge))
+    return agreements
 
 
 def _agreement(app: str, metric: str, judge: str, rows: Sequence[LabelledScore]) -> RatingAgreement:
