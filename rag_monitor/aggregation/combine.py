@@ -18,10 +18,16 @@ from rag_monitor.aggregation.totals import Totals, sum_of
 from rag_monitor.domain.fault import is_share_at_fault
 from rag_monitor.domain.judgement import is_embedded
 from rag_monitor.domain.rollup import REFUSAL_METRIC
+from rag_monitor.domain.session_outcome import SESSION_TURNS
 from rag_monitor.metrics.rag import BAD_BELOW
 from rag_monitor.statistics.clusters import INDEPENDENT, DesignEffect, clustered_wilson
 from rag_monitor.statistics.difference import DifferenceSums, LabelSums, RatioSums
-from rag_monitor.statistics.moments import MeanEstimate, hajek_from_sums, mean_from_sums
+from rag_monitor.statistics.moments import (
+    MeanEstimate,
+    hajek_from_sums,
+    mean_from_sums,
+    t_interval,
+)
 
 FEW_POSITIVES: Final = 10
 """Below this many judged of either class an interval is flagged `few_positives`."""
@@ -225,6 +231,8 @@ def combine(
     notes = [*choice.notes, *_notes(totals, metric, min_judged)]
     if not totals.count:
         return replace(base, notes=tuple(notes))
+    if metric == SESSION_TURNS:
+        return _mean_of_turns(replace(base, notes=tuple(notes)), totals, min_judged, confidence)
     point = point_of(choice, lam, min_labelled)
     if point.labels is not None:
         base = replace(base, bias=point.labels.bias())
@@ -247,6 +255,38 @@ def combine(
         design=design,
         notes=tuple(notes),
     )
+
+
+def _mean_of_turns(base: Combined, totals: Totals, min_judged: int, confidence: float) -> Combined:
+    """A mean of counts, which has no upper end, with Student's interval."""
+    mean = mean_from_sums(totals.count, totals.total, totals.squares)
+    if totals.count < min_judged:
+        return replace(base, value=mean.value)
+    interval = t_interval(mean, totals.count, confidence)
+    return replace(
+        base,
+        value=mean.value,
+        lower=max(1.0, interval.lower),
+        upper=interval.upper,
+        effective=float(totals.count),
+    )
+
+
+def tuned_lam(choice: Choice, earlier: Mapping[str, Totals], min_judged: int) -> float:
+    """How far to trust the proxy of a choice, from the sums of the window before, by judge.
+
+    A lam that looked at the labels which it is used on would bias the estimate and make its
+    interval too narrow.
+    """
+    judged, proxy = earlier.get(choice.judge), earlier.get(choice.proxy or "")
+    if judged is None or proxy is None or judged.count < min_judged:
+        return 1.0
+    # For the form that this window will have: each form has a lam of its own. Any lam leaves the
+    # estimate unbiased, so that what was missing in the window before does not matter.
+    present = choice.totals.difference_sums(choice.proxy or "", choice.proxy_totals or proxy)
+    ratio = isinstance(present, RatioSums)
+    sums = judged.difference_sums(choice.proxy or "", proxy, ratio=ratio)
+    return 1.0 if sums is None else sums.tuned_lam()
 
 
 def _notes(totals: Totals, metric: str, min_judged: int) -> list[str]:

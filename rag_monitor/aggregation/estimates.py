@@ -22,6 +22,7 @@ from rag_monitor.aggregation.combine import (
     called_judges,
     choose,
     combine,
+    tuned_lam,
 )
 from rag_monitor.aggregation.comparison import (
     BaselineKind,
@@ -49,10 +50,10 @@ from rag_monitor.domain.rollup import (
     RollupQuery,
 )
 from rag_monitor.domain.selection import Selection
+from rag_monitor.domain.session_outcome import SESSION_METRICS, SESSIONS_METRIC
 from rag_monitor.domain.trace import TraceStatus
 from rag_monitor.domain.window import Estimate, Series, Window
 from rag_monitor.metrics.routing import Confusion
-from rag_monitor.statistics.difference import RatioSums
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -439,18 +440,7 @@ class Estimates:
         return replace(selection, window=self._stretch(selection.window), release=None)
 
     def _tuning(self, earlier: Sequence[Rollup], choice: Choice) -> float:
-        by_judge = sums_by(earlier, _judge)
-        judged, proxy = by_judge.get(choice.judge), by_judge.get(choice.proxy or "")
-        # Tuned on the window before: a lam that looked at the labels which it is used on would bias
-        # the estimate and make its interval too narrow.
-        if judged is None or proxy is None or judged.count < self._options.min_judged:
-            return 1.0
-        # For the form that this window will have: each form has a lam of its own. Any lam leaves
-        # the estimate unbiased, so that what was missing in the window before does not matter.
-        present = choice.totals.difference_sums(choice.proxy or "", choice.proxy_totals or proxy)
-        ratio = isinstance(present, RatioSums)
-        sums = judged.difference_sums(choice.proxy or "", proxy, ratio=ratio)
-        return 1.0 if sums is None else sums.tuned_lam()
+        return tuned_lam(choice, sums_by(earlier, _judge), self._options.min_judged)
 
     def _scores(self, series: Series, window: Window) -> Sequence[Rollup]:
         return of_metric(self._source.load(query_of(series, window)), series.metric)
@@ -467,7 +457,8 @@ class Estimates:
     def _traces_of(
         self, series: Series, window: Window, step: timedelta | None = None
     ) -> Sequence[Rollup]:
-        of_traces = replace(series, metric=TRACES_METRIC, judge=keys.COMBINED)
+        counted = SESSIONS_METRIC if series.metric in SESSION_METRICS else TRACES_METRIC
+        of_traces = replace(series, metric=counted, judge=keys.COMBINED)
         return self._source.load_sums(query_of(of_traces, window), step)
 
     def _load_traces(self, project: str, app: str, window: Window) -> Sequence[Rollup]:

@@ -1,12 +1,25 @@
-"""What the turns of a session say of it as a whole, worked out when it is read."""
+"""What the turns of a session say of it as a whole: on pages, and as rollups count it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
 
 from rag_monitor.domain.feedback import Feedback
 from rag_monitor.domain.session import Session, SessionQuery, Turn
+from rag_monitor.domain.session_outcome import (
+    ABANDONED_RATE,
+    COMPLAINT_RATE,
+    REPEATED_QUESTION_RATE,
+    RESOLVED_RATE,
+    SESSION_FAITHFULNESS,
+    SESSION_FAITHFULNESS_MEAN,
+    SESSION_TURNS,
+    ChangedSession,
+    SessionOutcome,
+)
 from rag_monitor.domain.trace import TraceStatus
 from rag_monitor.language.complaints import complains
 from rag_monitor.language.repetition import repeated_turns
@@ -14,6 +27,7 @@ from rag_monitor.language.repetition import repeated_turns
 _HALF = 0.5
 _ABOUT_THE_ANSWER = frozenset({None, "faithfulness"})
 """What a mark that says whether an answer was good may be about."""
+_CUT: Final = frozenset({TraceStatus.ABANDONED, TraceStatus.CANCELLED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +45,8 @@ class SessionMetrics:
     """Of each turn, whether its question complains about an answer before it."""
     resolved: bool | None
     """None: nothing speaks against it, but the last answer is not judged."""
+    abandoned: bool
+    """Nobody stayed for the end of the last answer."""
 
     @property
     def repeated_questions(self) -> int:
@@ -68,7 +84,52 @@ def session_metrics(session: Session) -> SessionMetrics:
         repeated=repeated,
         complaints=complaints,
         resolved=_resolved(turns, repeated, complaints),
+        abandoned=bool(turns) and turns[-1].status in _CUT,
     )
+
+
+def outcome_of(changed: ChangedSession, idle: timedelta) -> SessionOutcome | None:
+    """What a session is counted as, in the minute in which it has been idle for so long.
+
+    A later turn moves it to a later minute, so that it is counted once. Until that minute has come
+    no window reaches it.
+
+    Args:
+        changed: The session with all its turns; None is returned where there are none.
+        idle: So long after its last turn began a session has ended.
+    """
+    session, days = changed.session, changed.days
+    if session is None or days is None or not session.turns:
+        return None
+    last = session.turns[-1]
+    return SessionOutcome(
+        project=changed.project,
+        session_id=changed.session_id,
+        app=last.app,
+        release=last.release,
+        minute=(session.last_at + idle).replace(second=0, microsecond=0),
+        first_day=days[0],
+        day=days[1],
+        metrics=_values(session, session_metrics(session)),
+    )
+
+
+def _values(session: Session, metrics: SessionMetrics) -> dict[str, float | None]:
+    """One number for each of `SESSION_METRICS`; None: it cannot be told."""
+    withheld = any(turn.question is None for turn in session.turns)
+
+    def of_questions(occurs: bool) -> float | None:
+        return None if withheld and not occurs else float(occurs)
+
+    return {
+        SESSION_TURNS: float(metrics.turns),
+        SESSION_FAITHFULNESS: metrics.worst_faithfulness,
+        SESSION_FAITHFULNESS_MEAN: metrics.mean_faithfulness,
+        RESOLVED_RATE: None if metrics.resolved is None else float(metrics.resolved),
+        REPEATED_QUESTION_RATE: of_questions(metrics.repeated_questions > 0),
+        COMPLAINT_RATE: of_questions(metrics.complained),
+        ABANDONED_RATE: float(metrics.abandoned),
+    }
 
 
 def _resolved(

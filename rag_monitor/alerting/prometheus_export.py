@@ -24,6 +24,7 @@ from rag_monitor.alerting.runbooks import MONITOR, outside_url
 from rag_monitor.domain.alert import AlertRule, RuleKind
 from rag_monitor.domain.fault import FAULT_METRICS
 from rag_monitor.domain.rollup import SATISFACTION_METRIC
+from rag_monitor.domain.session_outcome import SESSION_METRICS
 from rag_monitor.domain.trace import DEFAULT_PROJECT
 from rag_monitor.statistics.wilson import z_two_sided
 
@@ -39,6 +40,10 @@ _APP: Final = "{{ reReplaceAll `^[^/]*/` `` $labels.app | urlquery }}"
 """The name of the app in an address: its label leads with the project unless that is plain."""
 _OF_A_TARGET: Final = "instance, pod"
 """Labels that Prometheus adds for the process it scraped."""
+_SESSIONS: Final = "rag_monitor_session_app_estimate"
+_SESSIONS_RECORDED: Final = "rag_monitor:session_app_estimate"
+_PARTS: Final = ("", "_lower", "_upper", "_samples")
+"""An estimate on `/metrics`: itself, the ends of its interval, and how much it is made of."""
 _OFFSETS: Final = {"previous_window": ("1h", "hour"), "last_week": ("1w", "week")}
 
 
@@ -80,7 +85,7 @@ def export_rules(
 
 
 def _recording() -> list[dict[str, Any]]:
-    """Changes with the upper end of their interval (MOVER), against an hour and a week ago."""
+    """Changes with the upper end of their interval (MOVER), metrics of sessions, and quantiles."""
     rules: list[dict[str, Any]] = []
     now, upper = _of_leader("rag_monitor_app_score"), _of_leader("rag_monitor_app_score_upper")
     for offset, name in _OFFSETS.values():
@@ -96,6 +101,13 @@ def _recording() -> list[dict[str, Any]]:
                 ),
             }
         )
+    rules.extend(
+        {
+            "record": f"{_SESSIONS_RECORDED}{part}",
+            "expr": _of_leader(f"{_SESSIONS}{part}"),
+        }
+        for part in _PARTS
+    )
     for quantile in (0.5, 0.9, 0.99):
         rules.extend(
             {
@@ -278,16 +290,21 @@ def _threshold(rule: AlertRule) -> _Native | None:
     fault = FAULT_METRICS.get(rule.metric or "")
     if fault is not None and word(rule, "judge") != COMBINED:
         return None
-    name, at = "rag_monitor_app_fault_ratio", _selector(rule, fault=fault and fault.value)
-    if fault is None:
-        name = "rag_monitor_app_score"
+
+    def part(which: str) -> str:
+        if rule.metric in SESSION_METRICS:
+            return f"{_SESSIONS_RECORDED}{which}{_selector(rule, metric=rule.metric)}"
+        if fault is not None:
+            at = _selector(rule, fault=fault.value)
+            return _of_leader(f"rag_monitor_app_fault_ratio{which}{at}")
         at = _selector(rule, metric=rule.metric, judge=word(rule, "judge"))
-    enough = f"{_of_leader(f'{name}_samples{at}')} >= {rule.min_judged}"
+        return _of_leader(f"rag_monitor_app_score{which}{at}")
+
+    enough = f"{part('_samples')} >= {rule.min_judged}"
     widening = _widening(rule)
 
     def end(side: str) -> str:
-        score = _of_leader(f"{name}{at}")
-        return f"{score} + {widening} * ({_of_leader(f'{name}_{side}{at}')} - {score})"
+        return f"{part('')} + {widening} * ({part(f'_{side}')} - {part('')})"
 
     def summary(side: str, limit: str) -> str:
         return (
@@ -306,7 +323,8 @@ def _threshold(rule: AlertRule) -> _Native | None:
 
 def _drop(rule: AlertRule) -> _Native | None:
     offset_and_name = _OFFSETS.get(word(rule, "baseline"))
-    if not _exposed(rule) or offset_and_name is None or rule.metric in FAULT_METRICS:
+    of_scores = rule.metric not in {*FAULT_METRICS, *SESSION_METRICS}
+    if not _exposed(rule) or offset_and_name is None or not of_scores:
         return None
     offset, name = offset_and_name
     at = _selector(rule, metric=rule.metric, judge=word(rule, "judge"))

@@ -11,11 +11,18 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
-from rag_monitor.alerting.params import PARAMS, number, required
+from rag_monitor.aggregation.keys import COMBINED
+from rag_monitor.alerting.params import PARAMS, number, required, word
 from rag_monitor.domain.alert import AlertRule, FieldName, RuleKind, Severity
 from rag_monitor.domain.fault import FAULT_METRICS, Fault, fault_metric
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.rollup import LATENCY_METRICS, SATISFACTION_METRIC
+from rag_monitor.domain.session_outcome import (
+    RESOLVED_RATE,
+    SESSION_FAITHFULNESS,
+    SESSION_FAITHFULNESS_MEAN,
+    SESSION_SHARES,
+)
 from rag_monitor.errors import RuleError
 from rag_monitor.i18n import Message, msgid
 from rag_monitor.metrics.rag import BAD_BELOW, METRICS
@@ -63,6 +70,7 @@ def check_rule(rule: AlertRule, channels: Collection[str] | None = None) -> None
     _check_runbook(rule.runbook_url)
     _check_metric(rule)
     _check_params(rule)
+    _check_of_sessions(rule)
     if channels is not None:
         _check_channels(rule, channels)
     special = _SPECIAL.get(rule.kind)
@@ -170,8 +178,11 @@ def _check_times(rule: AlertRule) -> None:
 
 
 _METRICS_OF: Final[Mapping[RuleKind, tuple[str, ...]]] = {
-    RuleKind.THRESHOLD: (*METRICS, SATISFACTION_METRIC, *FAULT_METRICS),
-    RuleKind.DROP: (*METRICS, SATISFACTION_METRIC, fault_metric(Fault.NONE)),
+    RuleKind.THRESHOLD: (*METRICS, SATISFACTION_METRIC, *SESSION_SHARES, *FAULT_METRICS),
+    RuleKind.DROP: (
+        *(*METRICS, SATISFACTION_METRIC, fault_metric(Fault.NONE)),
+        *(RESOLVED_RATE, SESSION_FAITHFULNESS, SESSION_FAITHFULNESS_MEAN),
+    ),
     RuleKind.CHANGE: _GRADED_METRICS,
     RuleKind.BURN_RATE: _GRADED_METRICS,
     RuleKind.JUDGE_FAILURES: METRICS,
@@ -222,6 +233,19 @@ def _check_params(rule: AlertRule) -> None:
                 known=", ".join(specs),
             )
         spec.check(name, value)
+
+
+def _check_of_sessions(rule: AlertRule) -> None:
+    """A session has turns of several judges and knowledge bases: none of them can be picked."""
+    if rule.metric not in SESSION_SHARES:
+        return
+    for name, whole in (("judge", COMBINED), ("knowledge_base", "")):
+        if word(rule, name) != whole:
+            raise RuleError(
+                "{field}: {metric} is of whole sessions; leave it out",
+                field=_param(name),
+                metric=rule.metric,
+            )
 
 
 def _check_threshold(rule: AlertRule) -> None:

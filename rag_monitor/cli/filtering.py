@@ -72,8 +72,8 @@ def _text(value: object) -> str:
 
 
 def _type_of(one: Filter) -> Any:
-    if one.kind is FilterKind.CHOICE:
-        return StrEnum(one.name, {choice: choice for choice in one.choices})
+    if one.choices is not None:
+        return one.choices
     return _TYPES.get(one.kind, str)
 
 

@@ -52,6 +52,11 @@ class WorkerOptions:
     """How often minutes that have become quiet are added up to ten minutes, hours and days."""
     fold_batch: Annotated[int, above(0)] = 40
     """Such sums made in one go."""
+    session_idle_s: Annotated[
+        float,
+        between(60, 86_400, "`{name}` must be between {least} and {most}, not {value}"),
+    ] = 1800.0
+    """So long after its last turn began a session has ended, and counts in estimates."""
     lease_s: Annotated[float, _LEASE] = 60.0
     """How long a claimed evaluation may take before another worker takes it."""
     leader_ttl_s: Annotated[float, _LEASE] = 10.0

@@ -1,6 +1,6 @@
 """What a person says of a trace: a reviewer's mark, or a user's rating of the whole answer.
 
-The two are could_tell apart by `Feedback.kind`: a mark corrects what judges say, a rating is what
+The two are told apart by `Feedback.kind`: a mark corrects what judges say, a rating is what
 `satisfaction_rate` counts, and neither stands in for the other.
 """
 
@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Protocol
 
 from rag_monitor.domain.fault import FAULT_METRICS, Fault, fault_metric
 from rag_monitor.domain.label import CANNOT_TELL
@@ -42,6 +43,18 @@ class Feedback:
     comment: str | None = None
     author: str | None = None
     created_at: datetime
+
+
+class RatingSink(Protocol):
+    """Where ingest puts users' ratings that other tools send."""
+
+    def add_new(self, marks: list[Feedback], /) -> object:
+        """Store those that are not stored yet, and return once they are committed. Blocks.
+
+        Raises:
+            StoreUnavailable: The database does not answer or is full; answer 503.
+        """
+        ...
 
 
 def labels_of(annotations: Iterable[Feedback]) -> Mapping[str, float]:

@@ -6,7 +6,6 @@ SQL is in `store.trace_filters`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -89,7 +88,8 @@ class Filter:
     help: str
     """In English, a sentence; translated."""
     kind: FilterKind = FilterKind.TEXT
-    choices: tuple[str, ...] = ()
+    choices: type[StrEnum] | None = None
+    """Of kind `choice`: what there is to choose from."""
     needs: str | None = None
     """The filter without which it means nothing."""
     on_pages: str = ""
@@ -99,10 +99,6 @@ class Filter:
     def parameter(self) -> str:
         """Its parameter on pages and of sessions."""
         return self.on_pages or self.name
-
-
-def _choices(values: Iterable[StrEnum]) -> tuple[str, ...]:
-    return tuple(value.value for value in values)
 
 
 FILTERS: Final = (
@@ -147,21 +143,21 @@ FILTERS: Final = (
             "(it came back with nothing), `failed`."
         ),
         kind=FilterKind.CHOICE,
-        choices=_choices(HitOutcome),
+        choices=HitOutcome,
     ),
     Filter(
         name="language",
         label=msgid("Language"),
         help=msgid("What the question is written in, by its letters."),
         kind=FilterKind.CHOICE,
-        choices=_choices(QuestionLanguage),
+        choices=QuestionLanguage,
     ),
     Filter(
         name="status",
         label=msgid("Status"),
         help=msgid("How the request ended; `error`: it failed."),
         kind=FilterKind.CHOICE,
-        choices=_choices(TraceStatus),
+        choices=TraceStatus,
     ),
     Filter(
         name="latency_above",
@@ -194,14 +190,14 @@ FILTERS: Final = (
         label=msgid("Fault"),
         help=msgid("What a judge found at fault; `none`: nothing."),
         kind=FilterKind.CHOICE,
-        choices=_choices(Fault),
+        choices=Fault,
     ),
     Filter(
         name="rating",
         label=msgid("Users say"),
         help=msgid("What users said of the answer: `up` for satisfied, `down` for not."),
         kind=FilterKind.CHOICE,
-        choices=_choices(UserRating),
+        choices=UserRating,
     ),
     Filter(
         name="refused",

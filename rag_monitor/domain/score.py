@@ -80,6 +80,28 @@ class ReportedScore:
         return (self.project, self.trace_id, self.source, self.name, self.span_id)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportedSessionScore:
+    """The same of a whole session: what another tool says of a conversation."""
+
+    project: str
+    session_id: str
+    source: str
+    """As of `ReportedScore`, and so are the fields below."""
+    name: str
+    value: float | None = None
+    label: str | None = None
+    explanation: str | None = None
+    error: str | None = None
+    reported_at: datetime
+    received_at: datetime
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """What may stand once."""
+        return (self.project, self.session_id, self.source, self.name)
+
+
 class ReportedScoreSink(Protocol):
     """Where ingest puts scores of other tools."""
 
@@ -89,4 +111,8 @@ class ReportedScoreSink(Protocol):
         Raises:
             StoreUnavailable: The database does not answer or is full; answer 503.
         """
+        ...
+
+    def add_of_sessions(self, scores: list[ReportedSessionScore], /) -> None:
+        """The same of whole sessions."""
         ...

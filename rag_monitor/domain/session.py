@@ -10,6 +10,7 @@ from rag_monitor.domain.fault import Diagnosis
 from rag_monitor.domain.feedback import Feedback
 from rag_monitor.domain.filters import TraceQuery
 from rag_monitor.domain.hit import Hit
+from rag_monitor.domain.score import ReportedSessionScore
 from rag_monitor.domain.trace import Timings, TraceStatus
 
 
@@ -66,6 +67,8 @@ class Session:
     """In order; of more than were asked for the newest."""
     earlier_cursor: str | None = None
     """Where the turns before these end; None: there are none."""
+    reported: tuple[ReportedSessionScore, ...] = ()
+    """What other tools say of it as a whole; only where one session is read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

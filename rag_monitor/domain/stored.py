@@ -84,8 +84,9 @@ class EvaluationTask:
     """Of a sampled one: the decisions that were saved with those scores."""
     received_on: date | None = None
     """The day of its first evidence; None: not known."""
-    earlier: tuple[EarlierTurn, ...] = ()
-    """The turns before it in its session, in order, where its question depends on them."""
+    history: tuple[EarlierTurn, ...] | None = None
+    """The turns that judges are given with its question, in order; none where it stands alone.
+    None: nobody has looked, and what the trace tells of itself is given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

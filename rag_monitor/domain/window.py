@@ -77,9 +77,9 @@ class Estimate:
     upper: float | None
     confidence: float = 0.95
     traces: int = 0
-    """Traces in the window."""
+    """Traces in the window; of metrics of sessions, the sessions that ended in it."""
     judged: int = 0
-    """Traces with a score of this metric."""
+    """Those with a score of this metric."""
     rests_on: str = ""
     """Identity of the judge whose scores these are, whatever was asked for; empty: nothing was
     scored, or it needs no judge."""

@@ -27,7 +27,7 @@ from rag_monitor.errors import (
 )
 from rag_monitor.evaluation.failure_log import FailureLog
 from rag_monitor.evaluation.plan import EvaluationPlan
-from rag_monitor.evaluation.request import build_request, history_of
+from rag_monitor.evaluation.request import build_request
 from rag_monitor.judges.judge import Judge
 from rag_monitor.metrics.rag import NO_CITATIONS, failed_scores, score_trace, sentence_of
 from rag_monitor.sampling.sampler import Sampler
@@ -278,7 +278,7 @@ class Pipeline:
         if not tasks:
             return []
         requests: list[JudgeRequest] = [
-            build_request(task.trace, self.plan.aspects, task.earlier) for task in tasks
+            build_request(task.trace, self.plan.aspects, task.history) for task in tasks
         ]
         began = time.perf_counter()
         noted = self._own.begin() if self._own is not None else 0
@@ -357,7 +357,7 @@ def _recorded(
     """The draw with what the judge was given of the session, and what it cost."""
     if not isinstance(result, Judgement):
         return decision
-    given = [turn.trace_id for turn in history_of(task.trace, task.earlier)]
+    given = [turn.trace_id for turn in task.history or ()]
     return replace(
         decision,
         history=tuple(trace_id for trace_id in given if trace_id is not None),

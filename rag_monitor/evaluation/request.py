@@ -14,27 +14,18 @@ from rag_monitor.metrics.rag import citations_of, passages_of
 _OF_CITATIONS: Final = frozenset({Aspect.CITED_SUPPORT, Aspect.CITATION})
 
 
-def needs_session(trace: Trace) -> bool:
-    """Whether it takes the turns before a trace in its session to understand its question."""
-    return trace.session_id is not None and not trace.history and _depends(trace)
-
-
-def history_of(trace: Trace, earlier: Sequence[EarlierTurn] = ()) -> tuple[EarlierTurn, ...]:
-    """The turns that a judge is given with a trace; none where its question stands alone.
-
-    Args:
-        trace: What is judged; the turns that it tells of itself come first.
-        earlier: Those before it in its session, in order.
-    """
-    return last_turns(trace.history or earlier) if _depends(trace) else ()
-
-
-def _depends(trace: Trace) -> bool:
+def continues(trace: Trace) -> bool:
+    """Whether it takes the turns before a trace to understand its question."""
     return trace.question is not None and depends_on_history(trace.question)
 
 
+def history_of(trace: Trace) -> tuple[EarlierTurn, ...]:
+    """The turns that a trace tells of itself, cut for a judge; none where it stands alone."""
+    return last_turns(trace.history) if trace.history and continues(trace) else ()
+
+
 def build_request(
-    trace: Trace, aspects: Collection[Aspect], earlier: Sequence[EarlierTurn] = ()
+    trace: Trace, aspects: Collection[Aspect], history: Sequence[EarlierTurn] | None = None
 ) -> JudgeRequest:
     """Everything a judge may know about `trace`, asking for `aspects`.
 
@@ -44,7 +35,7 @@ def build_request(
     Args:
         trace: What is judged.
         aspects: What is asked.
-        earlier: The turns before it in its session, in order.
+        history: The turns that are given with its question; None: those that it tells of itself.
     """
     expected = trace.expected
     return JudgeRequest(
@@ -52,7 +43,7 @@ def build_request(
         project=trace.project,
         question=trace.question or "",
         query=trace.query if trace.query != trace.question else None,
-        history=history_of(trace, earlier),
+        history=history_of(trace) if history is None else tuple(history),
         answer=trace.answer or "",
         contexts=passages_of(trace),
         aspects=frozenset(aspects),

@@ -19,8 +19,16 @@ from prometheus_client.registry import Collector
 from prometheus_client.samples import Exemplar
 
 from rag_monitor.domain.rollup import LATENCY_BUCKETS_S
-from rag_monitor.exposition.points import FaultPoint, HitPoint, LatencyPoint, ScorePoint
+from rag_monitor.exposition.points import (
+    FaultPoint,
+    HitPoint,
+    LatencyPoint,
+    ScorePoint,
+    SessionPoint,
+)
 from rag_monitor.exposition.snapshot import LATENCIES, Snapshot
+
+_Estimated = ScorePoint | FaultPoint | SessionPoint | HitPoint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +71,7 @@ def value_families(snapshot: Snapshot) -> Iterator[Metric]:
     """What comes from the database; always the same families in the same order."""
     yield from _scores(snapshot)
     yield from _faults(snapshot)
+    yield from _sessions(snapshot)
     yield from _latencies(snapshot)
     yield from _hits(snapshot)
     yield from _counts(snapshot)
@@ -164,6 +173,31 @@ def _faults(snapshot: Snapshot) -> Iterator[Metric]:
     )
 
 
+def _sessions(snapshot: Snapshot) -> Iterator[Metric]:
+    yield from _with_interval(
+        "rag_monitor_session_estimate",
+        "Mean over the sessions that ended in the last hour, by the release of their last turn.",
+        "Sessions behind the mean.",
+        ("app", "release", "metric"),
+        (
+            ((point.app, point.release, point.metric), point.value, point)
+            for point in snapshot.sessions
+            if point.release is not None
+        ),
+    )
+    yield from _with_interval(
+        "rag_monitor_session_app_estimate",
+        "Mean over the sessions that ended in the last hour, of all releases together.",
+        "Sessions behind the mean.",
+        ("app", "metric"),
+        (
+            ((point.app, point.metric), point.value, point)
+            for point in snapshot.sessions
+            if point.release is None
+        ),
+    )
+
+
 def _hits(snapshot: Snapshot) -> Iterator[Metric]:
     return _with_interval(
         "rag_monitor_hit_ratio",
@@ -179,7 +213,7 @@ def _with_interval(
     help_of_value: str,
     help_of_samples: str,
     labels: Sequence[str],
-    points: Iterable[tuple[Sequence[str], float | None, ScorePoint | FaultPoint | HitPoint]],
+    points: Iterable[tuple[Sequence[str], float | None, _Estimated]],
 ) -> Iterator[Metric]:
     """An estimate as four families: itself, the ends of its interval, and what it is made of."""
     value = GaugeMetricFamily(name, help_of_value, labels=labels)

@@ -93,6 +93,22 @@ class ScorePoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SessionPoint:
+    """A metric of sessions, one value a session."""
+
+    project: str
+    app: str
+    release: str | None
+    """None: of all releases together."""
+    metric: str
+    value: float
+    lower: float | None
+    upper: float | None
+    samples: int
+    """Sessions behind the estimate."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LatencyPoint:
     """One latency histogram of the window."""
 

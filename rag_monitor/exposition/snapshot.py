@@ -22,6 +22,7 @@ from rag_monitor.domain.alert import Alert, AlertState
 from rag_monitor.domain.fault import Fault, fault_metric
 from rag_monitor.domain.rollup import LATENCY_BUCKETS_S, TRACES_METRIC
 from rag_monitor.domain.selection import Selection
+from rag_monitor.domain.session_outcome import SESSION_METRICS
 from rag_monitor.domain.stored import TimedTrace
 from rag_monitor.domain.window import Series, Window
 from rag_monitor.exposition.points import (
@@ -31,6 +32,7 @@ from rag_monitor.exposition.points import (
     HitPoint,
     LatencyPoint,
     ScorePoint,
+    SessionPoint,
     TracesPoint,
     examples_of,
 )
@@ -70,6 +72,7 @@ class Snapshot:
     """Whether the process that took it leads."""
     scores: tuple[ScorePoint, ...] = ()
     faults: tuple[FaultPoint, ...] = ()
+    sessions: tuple[SessionPoint, ...] = ()
     latencies: tuple[LatencyPoint, ...] = ()
     hits: tuple[HitPoint, ...] = ()
     traces: tuple[TracesPoint, ...] = ()
@@ -83,6 +86,7 @@ class Snapshot:
         return (
             4 * len(self.scores)
             + 4 * len(self.faults)
+            + 4 * len(self.sessions)
             + _SERIES_PER_HISTOGRAM * len(self.latencies)
             + 4 * len(self.hits)
             + len(self.traces)
@@ -92,7 +96,10 @@ class Snapshot:
     @property
     def projects(self) -> set[str]:
         """Those that have a series."""
-        kinds = (self.scores, self.faults, self.latencies, self.hits, self.traces, self.alerts)
+        kinds = (
+            *(self.scores, self.faults, self.sessions, self.latencies),
+            *(self.hits, self.traces, self.alerts),
+        )
         return {point.project for kind in kinds for point in kind}
 
     def of(self, project: str) -> Snapshot:
@@ -101,6 +108,7 @@ class Snapshot:
             self,
             scores=tuple(point for point in self.scores if point.project == project),
             faults=tuple(point for point in self.faults if point.project == project),
+            sessions=tuple(point for point in self.sessions if point.project == project),
             latencies=tuple(point for point in self.latencies if point.project == project),
             hits=tuple(point for point in self.hits if point.project == project),
             traces=tuple(point for point in self.traces if point.project == project),
@@ -118,6 +126,7 @@ def together(parts: Iterable[Snapshot]) -> Snapshot:
         all_parts[0],
         scores=tuple(point for part in all_parts for point in part.scores),
         faults=tuple(point for part in all_parts for point in part.faults),
+        sessions=tuple(point for part in all_parts for point in part.sessions),
         latencies=tuple(point for part in all_parts for point in part.latencies),
         hits=tuple(point for part in all_parts for point in part.hits),
         traces=tuple(point for part in all_parts for point in part.traces),
@@ -260,6 +269,7 @@ class _Reading:
         return Snapshot(
             scores=_scores(folded, selection, label),
             faults=_faults(folded, selection, label, releases),
+            sessions=_sessions(folded, selection, label, releases),
             latencies=_with_examples(
                 _latencies(folded, selection, label, releases),
                 examples_of(self.recent(project, app), kept, OTHER_RELEASE),
@@ -336,6 +346,35 @@ def _fault(
         upper=share.upper,
         samples=share.judged,
     )
+
+
+def _sessions(
+    estimates: Estimates, selection: Selection, label: str, releases: Sequence[str]
+) -> tuple[SessionPoint, ...]:
+    points: dict[tuple[str | None, str], SessionPoint] = {}
+    for release in (None, *releases):
+        shown = None if release is None else safe_label(release)
+        for metric in SESSION_METRICS:
+            series = replace(selection, release=release).series(metric, COMBINED)
+            estimate = estimates.estimate(series, selection.window)
+            if estimate.value is None:
+                continue
+            points.setdefault(
+                (shown, metric),
+                SessionPoint(
+                    project=selection.project,
+                    app=label,
+                    release=shown,
+                    metric=metric,
+                    value=estimate.value,
+                    lower=estimate.lower,
+                    upper=estimate.upper,
+                    samples=estimate.judged,
+                ),
+            )
+        if release is None and not points:
+            break  # an app without sessions is asked no further
+    return tuple(points.values())
 
 
 def _latencies(

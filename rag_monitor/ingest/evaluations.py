@@ -8,7 +8,7 @@ are; only what they say of others is taken down besides.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -20,6 +20,7 @@ from rag_monitor.ingest.spans import read_attributes
 from rag_monitor.ingest.values import clean_name, present, real
 
 MAX_EXPLANATION: Final = 10_000
+MAX_SESSION_ID: Final = 1_000
 MAX_PER_ROW: Final = 100
 """Results that are read of one row."""
 ROW_SOURCE: Final = "trace-json"
@@ -33,7 +34,10 @@ class EvaluationRecord:
     name: str
     """The metric, as the sender calls it."""
     trace_id: str
+    """Empty: it is about a whole session."""
     span_id: str | None = None
+    session_id: str | None = None
+    """Of the session that it is about as a whole; None: it is about a trace or a span."""
     source: str = ""
     """The instrumentation scope, else the `service.name` of the resource; empty: neither."""
     value: float | None = None
@@ -170,7 +174,7 @@ _WHOLE_TRACE: Final = "trace."
 _SESSION: Final = "session."
 _EVALUATOR: Final = "EVALUATOR"
 _NO_TARGET: Final = "scores on an EVALUATOR span with several links: link to what they are about"
-_OF_SESSION: Final = "scores of a whole session: send them with a trace"
+_OF_SESSION: Final = "scores of a session without its `session.id` beside them"
 _EMPTY_SCORE: Final = "scores without a name, or with neither score, label nor explanation"
 
 
@@ -203,12 +207,27 @@ def read_annotations(span: Any, source: str, into: Annotations) -> None:
     for scope in ("", _WHOLE_TRACE, _SESSION):
         for fields in _entries(attributes, scope):
             if scope == _SESSION:
-                into.leave(_OF_SESSION)
+                _keep_of_session(fields, attributes, source, at, into)
             elif target is None:
                 into.leave(_NO_TARGET)
             else:
                 span_id = None if scope == _WHOLE_TRACE else target[1]
                 _keep(of_annotation(fields, target[0], span_id, source, at), into)
+
+
+def _keep_of_session(
+    fields: Mapping[str, object],
+    attributes: Mapping[str, object],
+    source: str,
+    at: datetime | None,
+    into: Annotations,
+) -> None:
+    session_id = short_text(attributes.get(semconv.SESSION_ID), MAX_SESSION_ID)
+    if session_id is None:
+        into.leave(_OF_SESSION)
+        return
+    record = of_annotation(fields, "", None, source, at)
+    _keep(record and replace(record, session_id=session_id), into)
 
 
 def _read_events(span: Any, source: str, into: Annotations) -> None:

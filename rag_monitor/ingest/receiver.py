@@ -17,8 +17,10 @@ from typing import Final, TypeVar
 
 from rag_monitor import telemetry
 from rag_monitor.domain.clock import Clock, SystemClock
+from rag_monitor.domain.feedback import Feedback, RatingSink
 from rag_monitor.domain.ports import IngestBatch, SpanBlob, TraceSink
-from rag_monitor.domain.score import ReportedScore, ReportedScoreSink
+from rag_monitor.domain.rating import Rating
+from rag_monitor.domain.score import ReportedScore, ReportedScoreSink, ReportedSessionScore
 from rag_monitor.errors import (
     IngestError,
     MalformedPayload,
@@ -45,6 +47,7 @@ from rag_monitor.ingest.replies import (
 )
 from rag_monitor.ingest.rows import decode_rows
 from rag_monitor.ingest.strict_json import parse
+from rag_monitor.ingest.user_feedback import rating_in
 from rag_monitor.self_tracing import INGEST, SelfTracing
 
 _log: Final = logging.getLogger(__name__)
@@ -66,6 +69,7 @@ class Receiver:
         options: Limits.
         clock: Tells when a request arrived.
         reported: Where scores of other tools go; None: they are only counted.
+        ratings: Where those go that are ratings by users; None: they are scores like others.
         own: Takes note of some requests; None: nobody does.
     """
 
@@ -76,11 +80,13 @@ class Receiver:
         clock: Clock | None = None,
         reported: ReportedScoreSink | None = None,
         own: SelfTracing | None = None,
+        ratings: RatingSink | None = None,
     ) -> None:
         self._sink = sink
         self._options = options or IngestOptions()
         self._clock = clock or SystemClock()
         self._reported = reported
+        self._ratings = ratings
         self._own = own
         self._in_flight = 0
         # Of its own: nothing else in the process can use these threads up.
@@ -223,16 +229,40 @@ class Receiver:
     async def _keep(self, project: str, records: Sequence[EvaluationRecord]) -> None:
         """Store scores of other tools; a request that is sent again brings the same ones."""
         if self._reported is not None and records:
-            now = self._clock.now()
-            scores = [_reported(project, record, now) for record in records]
             loop = asyncio.get_running_loop()
-            keeping = loop.run_in_executor(self._keeping, self._reported.add, scores)
+            keeping = loop.run_in_executor(
+                self._keeping, self._keep_both, self._reported, project, records
+            )
             try:
                 await asyncio.wait_for(keeping, _KEPT_WITHIN_S)
             except TimeoutError:
                 raise StoreUnavailable(
                     "scores were not stored within {seconds:g} s; try again", seconds=_KEPT_WITHIN_S
                 ) from None
+
+    def _keep_both(
+        self, reported: ReportedScoreSink, project: str, records: Sequence[EvaluationRecord]
+    ) -> None:
+        """Those that are ratings by users as ratings, the others as they are."""
+        now = self._clock.now()
+        scores: list[ReportedScore] = []
+        of_sessions: list[ReportedSessionScore] = []
+        ratings: list[Feedback] = []
+        for record in records:
+            if record.session_id is not None:  # also what users say: no answer is rated by it
+                of_sessions.append(_of_session(project, record, record.session_id, now))
+                continue
+            rating = rating_in(record) if self._ratings is not None else None
+            if rating is None:
+                scores.append(_reported(project, record, now))
+            else:
+                ratings.append(_rated(project, record, rating, now))
+        if scores:
+            reported.add(scores)
+        if of_sessions:
+            reported.add_of_sessions(of_sessions)
+        if ratings and self._ratings is not None:
+            self._ratings.add_new(ratings)
 
     def _traces(self, encoding: str | None, content_encoding: str | None, body: bytes) -> Decoded:
         content = self._content(encoding, content_encoding, body)
@@ -291,4 +321,36 @@ def _reported(project: str, record: EvaluationRecord, now: datetime) -> Reported
         error=record.error,
         reported_at=min(record.at or now, now),
         received_at=now,
+    )
+
+
+def _of_session(
+    project: str, record: EvaluationRecord, session_id: str, now: datetime
+) -> ReportedSessionScore:
+    return ReportedSessionScore(
+        project=project,
+        session_id=session_id,
+        source=record.source,
+        name=record.name,
+        value=record.value,
+        label=record.label,
+        explanation=record.explanation,
+        error=record.error,
+        reported_at=min(record.at or now, now),
+        received_at=now,
+    )
+
+
+def _rated(project: str, record: EvaluationRecord, rating: Rating, now: datetime) -> Feedback:
+    """A rating as it is stored. A source stands for one user of the trace: its newest counts."""
+    return Feedback(
+        project=project,
+        trace_id=record.trace_id,
+        value=rating.value,
+        kind=rating.kind,
+        raw_value=rating.raw_value,
+        scale=rating.scale,
+        comment=record.explanation,
+        author=record.source or None,
+        created_at=min(record.at or now, now),
     )

@@ -386,6 +386,13 @@ def _second(seconds: int) -> str:
 def _labels(record: dict[str, Json], live: LiveTrace, clean: Sanitiser) -> None:
     for name in ("label", "predicted"):
         record[name] = clean.content(name, getattr(live, name))
+    turns: list[Json] = [
+        {"question": text, "answer": clean.content("history.answer", answer)}
+        for question, answer in live.history
+        if (text := clean.content("history.question", question)) is not None
+    ]
+    if turns:
+        record["history"] = turns
     if live.expected:
         record["expected"] = clean.tree("expected", live.expected)
     extra = dict(live.extra or {})

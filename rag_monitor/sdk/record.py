@@ -16,6 +16,7 @@ from typing import Any, Final, Protocol
 from rag_monitor.sdk.counters import Counters
 from rag_monitor.sdk.documents import Document, cut_value, take_documents
 from rag_monitor.sdk.guard import GUARD
+from rag_monitor.sdk.history import HistoryTurn, turns_in
 from rag_monitor.sdk.peek import MOST_BYTES, text_of, type_name
 from rag_monitor.sdk.text import EVENT_NAME_CHARS, may_begin_frames, without_repetition
 
@@ -126,6 +127,7 @@ class LiveTrace:
     expected: dict[Any, Any] | None = None
     extra: dict[str, Any] | None = None
     tags: tuple[Any, ...] = ()
+    history: tuple[HistoryTurn, ...] = ()
     session_id: Any = None
     user_id: Any = None
     release: Any = None
@@ -160,9 +162,11 @@ class LiveTrace:
         Args:
             **fields: `question`, `answer`, `session_id`, `user_id`, `release`, `environment`,
                 `model`, `knowledge_base`, `label`, `predicted`, `input_tokens`, `output_tokens`,
-                `tags` (list of str), `expected` (`{"plugin": […], "knowledge_base": […],
-                "workflow": […]}`), `reference`, `key_points`, `relevant_ids`, `context_labels`,
-                `label_faithful` as in Trace JSON. Anything else is kept as metadata.
+                `tags` (list of str), `history` (the turns before: `{"question": …, "answer": …}`
+                or chat messages; the last three are kept), `expected` (`{"plugin": […],
+                "knowledge_base": […], "workflow": […]}`), `reference`, `key_points`,
+                `relevant_ids`, `context_labels`, `label_faithful` as in Trace JSON. Anything else
+                is kept as metadata.
         """
         try:
             for name, value in fields.items():
@@ -185,16 +189,21 @@ class LiveTrace:
                 self.explicit_answer = True
         elif name == "tags":
             self._tag(value)
+        elif name == "history":
+            self.history = turns_in(value)
         elif name == "expected" and issubclass(type(value), dict):
             some = islice(dict.items(value), _MOST_VALUES)
             self.expected = {key: _shallow(item) for key, item in some}
         else:
-            if self.extra is None:
-                self.extra = {}
-            if name in self.extra or len(self.extra) < _MOST_EXTRA:
-                self.extra[name] = _shallow(value)
-            else:
-                self.truncated = True
+            self._set_extra(name, value)
+
+    def _set_extra(self, name: str, value: Any) -> None:
+        if self.extra is None:
+            self.extra = {}
+        if name in self.extra or len(self.extra) < _MOST_EXTRA:
+            self.extra[name] = _shallow(value)
+        else:
+            self.truncated = True
 
     def _tag(self, value: Any) -> None:
         tags = (value,) if text_of(value) is not None else _shallow(value)

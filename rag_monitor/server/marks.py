@@ -35,7 +35,9 @@ def keep_feedback(
 
 
 def write_down(services: Services, request: Request, caller: Principal, mark: Feedback) -> None:
-    """Note a reviewer's mark in the audit log, and give back their claim on the trace.
+    """Note a reviewer's mark in the audit log, and give back their claim on the trace it answers.
+
+    A mark on one statement is on the way to the answer: the claim stays.
 
     Raises:
         StoreUnavailable: It could not be written.
@@ -51,7 +53,8 @@ def write_down(services: Services, request: Request, caller: Principal, mark: Fe
     if mark.author != caller.name:
         details["reviewer"] = mark.author
     audit.record(services, request, caller, action, mark.trace_id, **details)
-    if mark.metric == QUESTION and mark.author is not None:
+    answers = mark.metric == QUESTION and mark.statement is None
+    if answers and mark.author is not None:
         services.label_queue.release(mark.project, mark.trace_id, mark.author)
 
 

@@ -19,6 +19,7 @@ from rag_monitor.domain.fault import FAULT_METRICS
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.rollup import REFUSAL_METRIC, SATISFACTION_METRIC
 from rag_monitor.domain.selection import Selection
+from rag_monitor.domain.session_outcome import SESSION_METRICS
 from rag_monitor.domain.stored import AppSummary
 from rag_monitor.domain.window import Estimate, Window
 from rag_monitor.errors import MalformedPayload
@@ -81,6 +82,8 @@ class AppQuality:
     """The busiest first; where a judge stood in for another, both."""
     metrics: Sequence[Estimate]
     """Only those that were scored, failed or were suspect at least once."""
+    sessions: Sequence[Estimate]
+    """Over the sessions that ended in the window; empty: none did."""
     latency: Mapping[str, LatencySummary]
     hit_rates: Sequence[HitRate]
     routing: Sequence[Confusion]
@@ -141,7 +144,8 @@ def app_quality(estimates: Estimates, selection: Selection) -> AppQuality:
         app=selection.app,
         traces=traces,
         judges=_judges(source.coverage(selection), sum(traces.values())),
-        metrics=_metrics(source, selection),
+        metrics=_metrics(source, selection, SHOWN_METRICS),
+        sessions=_metrics(source, selection, SESSION_METRICS),
         latency={metric: source.latency(selection, metric) for metric in LATENCIES},
         hit_rates=_hit_rates(source, selection),
         routing=source.routing(selection),
@@ -173,13 +177,12 @@ def by_knowledge_base(
 ) -> Mapping[str, Sequence[Estimate]]:
     """The metrics over those of the traces that each knowledge base gave passages to."""
     names = estimates.knowledge_bases(selection)[:MAX_KNOWLEDGE_BASES]
-    return {name: _metrics(estimates, selection.of(name)) for name in names}
+    return {name: _metrics(estimates, selection.of(name), SHOWN_METRICS) for name in names}
 
 
-def _metrics(source: Estimates, selection: Selection) -> list[Estimate]:
+def _metrics(source: Estimates, selection: Selection, names: Sequence[str]) -> list[Estimate]:
     estimates = (
-        source.estimate(selection.series(metric, COMBINED), selection.window)
-        for metric in SHOWN_METRICS
+        source.estimate(selection.series(metric, COMBINED), selection.window) for metric in names
     )
     return [
         estimate for estimate in estimates if estimate.judged or estimate.failed or estimate.suspect

@@ -21,6 +21,7 @@ from rag_monitor.aggregation.keys import COMBINED
 from rag_monitor.domain.fault import FAULT_METRICS
 from rag_monitor.domain.rollup import SATISFACTION_METRIC
 from rag_monitor.domain.selection import Selection
+from rag_monitor.domain.session_outcome import SESSION_METRICS
 from rag_monitor.domain.window import Series, Window
 from rag_monitor.exposition.snapshot import LATENCIES
 from rag_monitor.i18n import Message, msgid, translate
@@ -104,12 +105,12 @@ def check_parameters(request: Request) -> None:
 
 
 def known_in_series(name: str) -> str:
-    """The name, if it is that of a metric, of the share of a fault or of what users say.
+    """The name, if it is a metric's: also of the share of a fault, of users' ratings, of sessions.
 
     Raises:
         ValueError: As `known_metric`.
     """
-    if name in FAULT_METRICS or name == SATISFACTION_METRIC:
+    if name in FAULT_METRICS or name == SATISFACTION_METRIC or name in SESSION_METRICS:
         return name
     return known_metric(name)
 

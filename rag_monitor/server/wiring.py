@@ -142,7 +142,12 @@ def wire_services(
 
     return Services(
         receiver=Receiver(
-            store.writer, settings.ingest_options, clock, reported=store.reported, own=own
+            store.writer,
+            settings.ingest_options,
+            clock,
+            reported=store.reported,
+            own=own,
+            ratings=store.feedback,
         ),
         traces=store.traces,
         sessions=store.sessions,

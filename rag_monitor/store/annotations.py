@@ -8,18 +8,19 @@ from dataclasses import fields
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Connection, and_, or_, select
+from sqlalchemy import Connection, Table, and_, or_, select
 
 from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.fault import Fault
-from rag_monitor.domain.feedback import Feedback
+from rag_monitor.domain.feedback import Feedback, satisfaction_of
 from rag_monitor.domain.label import CANNOT_TELL
 from rag_monitor.domain.rating import RatingKind
-from rag_monitor.domain.score import ReportedScore
+from rag_monitor.domain.score import ReportedScore, ReportedSessionScore
 from rag_monitor.domain.stored import LabelledScore, LabelledTrace
-from rag_monitor.store import rollup_changes, topic_changes
+from rag_monitor.store import rollup_changes, session_changes, topic_changes
 from rag_monitor.store.bulk import chunks
 from rag_monitor.store.engine import Database
+from rag_monitor.store.feedback_tables import reported_session_scores
 from rag_monitor.store.label_marks import newest_marks
 from rag_monitor.store.tables import feedback, reported_scores, scores, traces
 from rag_monitor.store.trace_rows import minute_of
@@ -90,16 +91,21 @@ class FeedbackAnnotations:
             row["correct_document_ids"] = list(mark.correct_document_ids) or None
             rows.append(row)
         connection.execute(self._database.insert(feedback), rows)
+        about: list[Any] = []
+        names = ("project", "app", "started_at", "session_id")
         for project, ids in chunks({(mark.project, mark.trace_id) for mark in marks}):
-            rows_of_traces = connection.execute(
-                select(traces.c.app, traces.c.started_at).where(
+            about += connection.execute(
+                select(*(traces.c[name] for name in names)).where(
                     traces.c.project == project, traces.c.trace_id.in_(ids)
                 )
-            ).all()
-            minutes = {(project, row.app, minute_of(row.started_at)) for row in rows_of_traces}
-            rollup_changes.mark_changed(connection, minutes, self._clock.now())
-            for app, day in {(row.app, row.started_at.date()) for row in rows_of_traces}:
-                topic_changes.add_up_again(connection, project, app, day)
+            )
+        now = self._clock.now()
+        sessions = ((trace.project, trace.session_id) for trace in about)
+        session_changes.mark_changed(connection, sessions, now)
+        minutes = {(trace.project, trace.app, minute_of(trace.started_at)) for trace in about}
+        rollup_changes.mark_changed(connection, minutes, now)
+        for project, app, day in sorted({(t.project, t.app, t.started_at.date()) for t in about}):
+            topic_changes.add_up_again(connection, project, app, day)
 
     def for_traces(self, project: str, trace_ids: Sequence[str]) -> dict[str, list[Feedback]]:
         """The newest mark of each person on each thing, by trace id."""
@@ -227,6 +233,56 @@ class FeedbackAnnotations:
         with self._database.read() as connection:
             return _labelled(connection.execute(statement))
 
+    def rated_scores(
+        self,
+        project: str,
+        since: datetime,
+        until: datetime,
+        *,
+        app: str | None = None,
+        limit: int = 2000,
+    ) -> list[LabelledScore]:
+        """Current scores of answers that users rated in [since, until).
+
+        The label is 1 where the answer satisfies its users, by the newest rating of each, else 0.
+
+        Args:
+            project: Tenant.
+            since: Start, of the ratings.
+            until: End, of the ratings.
+            app: Only of this app.
+            limit: At most this many ratings, the newest.
+        """
+        newest = (
+            select(feedback.c.trace_id)
+            .where(
+                feedback.c.project == project,
+                feedback.c.created_at >= since,
+                feedback.c.created_at < until,
+                feedback.c.kind.is_not(None),
+            )
+            .order_by(feedback.c.created_at.desc(), feedback.c.id.desc())
+            .limit(limit)
+        )
+        columns = ("trace_id", "app", "metric", "judge", "value", "flagged")
+        rated_scores: list[LabelledScore] = []
+        with self._database.read() as connection:
+            rated = set(connection.execute(newest).scalars())
+            for _, ids in chunks((project, trace_id) for trace_id in rated):
+                marks = load_feedback(connection, project, ids)
+                statement = select(*(scores.c[name] for name in columns)).where(
+                    scores.c.project == project,
+                    scores.c.trace_id.in_(ids),
+                    scores.c.superseded.is_(False),
+                    scores.c.value.is_not(None),
+                    *([] if app is None else [scores.c.app == app]),
+                )
+                for row in connection.execute(statement):
+                    label = satisfaction_of(marks.get(row.trace_id, ()))
+                    if label is not None:
+                        rated_scores.append(LabelledScore(**row._mapping, label=label))
+        return rated_scores
+
 
 def _identity(mark: Feedback) -> tuple[object, ...]:
     thing = (mark.metric, mark.statement, mark.fault, mark.kind)
@@ -294,7 +350,6 @@ def _load(row: Any) -> Feedback:
 MOST_SHOWN: Final = 500
 """Of one trace; whoever sends more keeps them, but a page must stay readable."""
 _REPORTED_COLUMNS: Final = tuple(field.name for field in fields(ReportedScore))
-_REPORTED_KEY: Final = ("project", "trace_id", "source", "name", "span_id")
 
 
 class ReportedScores:
@@ -309,27 +364,29 @@ class ReportedScores:
         Raises:
             StoreUnavailable: It did not go through in time; nothing was kept.
         """
-        newest: dict[tuple[str, ...], ReportedScore] = {}
+        self._add(reported_scores, scores)
+
+    def add_of_sessions(self, scores: Sequence[ReportedSessionScore]) -> None:
+        """The same of whole sessions, of which no trace may be there yet either."""
+        self._add(reported_session_scores, scores)
+
+    def _add(self, table: Table, scores: Sequence[ReportedScore | ReportedSessionScore]) -> None:
+        newest: dict[tuple[str, ...], ReportedScore | ReportedSessionScore] = {}
         for score in scores:
             key = tuple(storable_name(part) for part in score.key)
             if key not in newest or newest[key].reported_at <= score.reported_at:
                 newest[key] = score
+        columns = [column.name for column in table.columns]
         # One order for all: two requests about the same traces must not wait for one another.
-        rows = [
-            {name: getattr(newest[key], name) for name in _REPORTED_COLUMNS}
-            for key in sorted(newest)
-        ]
+        rows = [{name: getattr(newest[key], name) for name in columns} for key in sorted(newest)]
         if not rows:
             return
-        statement = self._database.insert(reported_scores)
+        keys = [column.name for column in table.primary_key.columns]
+        statement = self._database.insert(table)
         statement = statement.on_conflict_do_update(
-            index_elements=_REPORTED_KEY,
-            set_={
-                name: statement.excluded[name]
-                for name in _REPORTED_COLUMNS
-                if name not in _REPORTED_KEY
-            },
-            where=reported_scores.c.reported_at <= statement.excluded.reported_at,
+            index_elements=keys,
+            set_={name: statement.excluded[name] for name in columns if name not in keys},
+            where=table.c.reported_at <= statement.excluded.reported_at,
         )
         with self._database.reserved():
             self._database.transact(lambda connection: connection.execute(statement, rows))
@@ -345,6 +402,21 @@ def load_reported(connection: Connection, project: str, trace_id: str) -> list[R
     )
     loaded = [_load_reported(row) for row in rows]
     return sorted(loaded, key=lambda score: (score.source, score.name, score.span_id))
+
+
+def load_reported_of_session(
+    connection: Connection, project: str, session_id: str
+) -> list[ReportedSessionScore]:
+    """The same of a session as a whole."""
+    table = reported_session_scores
+    rows = connection.execute(
+        select(table)
+        .where(table.c.project == project, table.c.session_id == session_id)
+        .order_by(table.c.reported_at.desc())
+        .limit(MOST_SHOWN)
+    )
+    loaded = [ReportedSessionScore(**row._mapping) for row in rows]
+    return sorted(loaded, key=lambda score: (score.source, score.name))
 
 
 def _load_reported(row: Any) -> ReportedScore:

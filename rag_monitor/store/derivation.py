@@ -13,7 +13,7 @@ from sqlalchemy import Connection, delete, select, update
 from rag_monitor.domain.rollup import is_history
 from rag_monitor.domain.stored import PendingTrace
 from rag_monitor.domain.trace import Trace
-from rag_monitor.store import bulk, question_index, rollup_changes, trace_terms
+from rag_monitor.store import bulk, question_index, rollup_changes, session_changes, trace_terms
 from rag_monitor.store.bulk import Key, chunks
 from rag_monitor.store.rollup_changes import TraceCounts
 from rag_monitor.store.tables import (
@@ -129,6 +129,7 @@ def _existing(connection: Connection, keys: dict[Key, _KeyRow]) -> dict[Key, Any
             traces.c.release,
             traces.c.status,
             traces.c.started_at,
+            traces.c.session_id,
         ).where(
             traces.c.project == project,
             traces.c.trace_id.in_(trace_ids),
@@ -219,10 +220,19 @@ def _ask_for_evaluation(
 
 
 def _count(connection: Connection, changes: Sequence[_Change], now: datetime) -> None:
-    """Have the minutes of these traces added up, and count them until then."""
+    """Have the minutes and sessions of these traces added up, and count them until then."""
+    replaced = [change for change in changes if change.before is not None]
+    session_changes.mark_changed(
+        connection,
+        [
+            *((change.key.project, change.rows.session_id) for change in changes),
+            *((change.key.project, change.before.session_id) for change in replaced),
+        ],
+        now,
+    )
     counts = TraceCounts()
     minutes = {counts.add(change.key, change.rows, 1) for change in changes}
-    minutes |= {counts.add(c.key, c.before, -1) for c in changes if c.before is not None}
+    minutes |= {counts.add(change.key, change.before, -1) for change in replaced}
     rollup_changes.mark_changed(connection, minutes, now)
     counts.save(connection, now)
 

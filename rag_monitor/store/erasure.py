@@ -10,11 +10,12 @@ from typing import Any, Final
 from sqlalchemy import Connection, Delete, Text, Update, delete, select, type_coerce, update
 
 from rag_monitor.domain.stored import ErasureReport
-from rag_monitor.store import rollup_changes, topic_changes
+from rag_monitor.store import rollup_changes, session_outcomes, topic_changes
 from rag_monitor.store.bulk import chunks
 from rag_monitor.store.document_counts import forget
 from rag_monitor.store.document_tables import document_uses
 from rag_monitor.store.engine import Database
+from rag_monitor.store.feedback_tables import reported_session_scores
 from rag_monitor.store.incident_tables import incident_examples
 from rag_monitor.store.tables import (
     audit,
@@ -83,7 +84,8 @@ def _erase_traces(
     database: Database, connection: Connection, project: str, user_id: str, now: datetime
 ) -> dict[str, int]:
     mine = (traces.c.project == project, traces.c.user_id == user_id)
-    columns = (traces.c.trace_id, traces.c.app, traces.c.started_at, traces.c.passages)
+    names = ("trace_id", "app", "started_at", "session_id", "passages")
+    columns = [traces.c[name] for name in names]
     rows = connection.execute(select(*columns).where(*mine).limit(ERASED_AT_ONCE)).all()
     ids = [row.trace_id for row in rows]
     removed = {**dict.fromkeys(_COUNTED, 0), "traces": len(ids)}
@@ -108,7 +110,14 @@ def _erase_traces(
     for app, day in {(row.app, row.started_at.date()) for row in rows}:
         topic_changes.add_up_again(connection, project, app, day)
     topic_changes.forget_empty(connection, project, topics_before)
+    sessions = [row.session_id for row in rows if row.session_id]
     minutes = {(project, row.app, minute_of(row.started_at)) for row in rows}
+    minutes |= session_outcomes.forget(connection, project, sessions, now)
+    for name, part in chunks((project, session_id) for session_id in sessions):
+        table = reported_session_scores
+        removed["reported_scores"] += _delete(
+            connection, table, table.c.project == name, table.c.session_id.in_(part)
+        )
     rollup_changes.mark_changed(connection, minutes, now)
     doubt_passages(connection, project, {digest for row in rows for digest in row.passages})
     return removed

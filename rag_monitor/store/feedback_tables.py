@@ -48,6 +48,20 @@ reported_scores: Final = Table(
     Index("ix_reported_scores_received_at", "received_at"),
 )
 
+reported_session_scores: Final = Table(
+    "reported_session_scores",
+    metadata,
+    *_names("project", "session_id", "source", "name"),
+    Column("value", Float),
+    Column("label", SafeText),
+    Column("explanation", SafeText),
+    Column("error", SafeText),
+    _column("reported_at", Moment),
+    _column("received_at", Moment),
+    PrimaryKeyConstraint("project", "session_id", "source", "name"),
+    Index("ix_reported_session_scores_received_at", "received_at"),
+)
+
 label_claims: Final = Table(
     "label_claims",
     metadata,

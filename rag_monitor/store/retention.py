@@ -29,8 +29,10 @@ from rag_monitor.store.document_tables import (
 from rag_monitor.store.engine import Database
 from rag_monitor.store.erasure import IN_DOUBT, doubt_passages, settle_passages
 from rag_monitor.store.failures import is_disk_full
+from rag_monitor.store.feedback_tables import reported_session_scores
 from rag_monitor.store.incident_tables import incident_examples, incidents
 from rag_monitor.store.partitions import PARTITIONED
+from rag_monitor.store.session_tables import session_outcomes
 from rag_monitor.store.tables import (
     alerts,
     audit,
@@ -198,13 +200,14 @@ class _Run:
             removed = self._delete(table, table.c.day < cutoff)
             self.traces += removed if table is trace_keys else 0
         self._delete(passages, (passages.c.last_day < cutoff) & (passages.c.last_day != IN_DOUBT))
-        for table in (document_days, document_conflicts):
+        for table in (document_days, document_conflicts, session_outcomes):
             self._delete(table, table.c.day < cutoff)
         if moment is not None:
             self._delete(documents, documents.c.last_seen < moment)
             self._delete(feedback, feedback.c.created_at < moment)
             self._delete(label_claims, label_claims.c.claimed_until < moment)
-            self._delete(reported_scores, reported_scores.c.received_at < moment)
+            for table in (reported_scores, reported_session_scores):
+                self._delete(table, table.c.received_at < moment)
             self._delete(replies, replies.c.created_at < moment)
             self._delete(outbox, outbox.c.created_at < moment)
             self._delete(topics, topics.c.last_seen < moment)
@@ -219,7 +222,7 @@ class _Run:
             lambda connection: self._app_step(connection, projects, app, cutoff)
         ):
             self.traces += removed
-        for table in (document_days, document_conflicts):
+        for table in (document_days, document_conflicts, session_outcomes):
             self._delete(table, (table.c.app == app) & (table.c.day < cutoff))
         moment = datetime(cutoff.year, cutoff.month, cutoff.day, tzinfo=UTC)
         self._delete(topics, (topics.c.app == app) & (topics.c.last_seen < moment))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, and_, func, or_, select
@@ -16,7 +16,7 @@ from rag_monitor.domain.session import Neighbours, Session, SessionPage, Session
 from rag_monitor.domain.trace import Timings, TraceStatus
 from rag_monitor.errors import NotFound
 from rag_monitor.store import listing, trace_finder, trace_terms
-from rag_monitor.store.annotations import load_feedback
+from rag_monitor.store.annotations import load_feedback, load_reported_of_session
 from rag_monitor.store.bulk import LOOKUP
 from rag_monitor.store.engine import Database
 from rag_monitor.store.fault_rows import load_diagnoses
@@ -94,13 +94,14 @@ class Sessions:
         """
         with self._database.read() as connection:
             session = _load(connection, project, session_id, limit, cursor)
+            reported = load_reported_of_session(connection, project, session_id)
         if session is None:
             raise NotFound(
                 "project {project!r} has no session {session_id!r}",
                 project=project,
                 session_id=session_id,
             )
-        return session
+        return replace(session, reported=tuple(reported))
 
     def neighbours(
         self, project: str, session_id: str, started_at: datetime, trace_id: str
@@ -248,6 +249,28 @@ def _load_many(
 ) -> dict[str, Session]:
     """Sessions by id, each with its newest turns."""
     return _with_turns(connection, project, _heads(connection, project, session_ids, limit))
+
+
+def load_whole(
+    connection: Connection, project: str, session_ids: Sequence[str], most: int
+) -> dict[str, tuple[Session, tuple[date, date]]]:
+    """Sessions by id, each with all its turns, and the days by which they are kept, first and last.
+
+    Sessions of more than `most` turns are left out: of each at most one turn more is looked at.
+    """
+    columns = traces.c
+    newest = (columns.started_at.desc(), columns.trace_id.desc())
+    heads = {}
+    for session_id in session_ids:
+        statement = select(*(columns[name] for name in _COLUMNS))
+        statement = statement.where(*of_session(project, session_id)).order_by(*newest)
+        rows = connection.execute(statement.limit(most + 1)).all()[::-1]
+        if 0 < len(rows) <= most:
+            ends = rows[0].started_at, rows[-1].started_at
+            heads[session_id] = _Head(len(rows), *ends, rows, None)
+    sessions = _with_turns(connection, project, heads)
+    days = {name: [row.day for row in head.rows] for name, head in heads.items()}
+    return {name: (sessions[name], (min(own), max(own))) for name, own in days.items()}
 
 
 class _Head(NamedTuple):

@@ -38,6 +38,7 @@ from rag_monitor.store.retention import Ballast, Retention
 from rag_monitor.store.rollups import Rollups
 from rag_monitor.store.rules import Rules
 from rag_monitor.store.score_rows import ScoreExportFeed
+from rag_monitor.store.session_outcomes import SessionOutcomes
 from rag_monitor.store.sessions import Sessions
 from rag_monitor.store.spans import Spans
 from rag_monitor.store.spending import Spending
@@ -92,6 +93,7 @@ class Store:
         self.names: Final = Names(database, clock, naming)
         self.traces: Final = Traces(database, clock, self.names)
         self.sessions: Final = Sessions(database)
+        self.session_outcomes: Final = SessionOutcomes(database, clock)
         self.tasks: Final = Tasks(database, clock)
         self.earlier_passages: Final = EarlierPassages(database)
         self.earlier_turns: Final = EarlierTurns(database)

@@ -13,7 +13,7 @@ from rag_monitor.domain.decision import SamplingDecision
 from rag_monitor.domain.fault import Diagnosis
 from rag_monitor.domain.score import Score
 from rag_monitor.domain.stored import EvaluationTask
-from rag_monitor.store import rollup_changes
+from rag_monitor.store import rollup_changes, session_changes
 from rag_monitor.store.bulk import chunks, upsert
 from rag_monitor.store.fault_rows import dump_diagnosis
 from rag_monitor.store.score_rows import dump_decision, dump_score
@@ -46,6 +46,7 @@ def finish(
     new_decisions: list[dict[str, Any]] = []
     new_faults: list[dict[str, Any]] = []
     minutes = set()
+    sessions = []
     for task, new, made in done:
         row = rows.get(task.id)
         if row is None or row.token != task.token:
@@ -64,9 +65,11 @@ def finish(
             new_scores.append(item)
         app = storable_name(task.trace.app)
         minutes.add((row.project, app, minute_of(task.trace.started_at)))
+        sessions.append((row.project, task.trace.session_id))
     upsert(connection, decisions, new_decisions)
     upsert(connection, scores, new_scores)
     upsert(connection, faults, new_faults)
+    session_changes.mark_changed(connection, sessions, now)
     rollup_changes.mark_changed(connection, minutes, now)
     return lost
 

@@ -42,6 +42,15 @@ FEW: Final = 500
 """An index that names no more is asked at once."""
 MANY: Final = 5000
 """Traces that are looked up one by one at most."""
+STEPS: Final[tuple[tuple[int, int | None], ...]] = (
+    (FIRST, None),
+    (0, FEW),
+    (WALKED, None),
+    (0, MANY),
+    *[(WALKED, None)] * (MOST_WALKED // WALKED - 1),
+)
+"""One after the other until the page is full: how many rows to walk, or how many traces an index
+may name that is asked then."""
 MOST_INDEXED: Final = 50_000
 """Traces that an index of what they carry, or of their questions, may name."""
 _ROWS_OF_A_TRACE: Final = 4
@@ -141,7 +150,7 @@ class _Search:
         )
 
     def _steps(self) -> Iterator[tuple[int, int | None]]:
-        """How many rows to walk, or how many traces an index may name that is asked then."""
+        """As `STEPS`; of texts without an index others, and one where every trace fits."""
         most = self._most
         content = content_search.STRETCHES.get(self._query.q_in) if self._query.q else None
         if content is not None:
@@ -152,14 +161,8 @@ class _Search:
         if not self._walk.unmet(self._walk.table):
             yield most, None
             return
-        if WALKED:
-            yield min(max(FIRST, most), max(WALKED, most)), None
-        yield 0, FEW
-        if WALKED:
-            yield WALKED, None
-        yield 0, MANY
-        for _ in range((MOST_WALKED - WALKED) // WALKED if WALKED else 1):
-            yield WALKED or MOST_WALKED, None
+        for size, ask_for in STEPS:
+            yield (0 if ask_for is not None else max(size, most)), ask_for
 
     @property
     def _most(self) -> int:

@@ -115,6 +115,7 @@ class TraceRows:
     release: str | None
     status: str
     started_at: datetime
+    session_id: str | None
 
 
 def to_rows(trace: Trace, project: str, trace_id: str) -> TraceRows:
@@ -180,6 +181,7 @@ def to_rows(trace: Trace, project: str, trace_id: str) -> TraceRows:
         release=trace.release,
         status=status,
         started_at=trace.started_at,
+        session_id=trace.session_id,
     )
 
 

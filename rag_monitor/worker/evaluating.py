@@ -12,11 +12,12 @@ from typing import Final
 from rag_monitor import telemetry
 from rag_monitor.config.options import WorkerOptions
 from rag_monitor.domain.clock import Clock
+from rag_monitor.domain.conversation import last_turns
 from rag_monitor.domain.fault import Diagnosis
 from rag_monitor.domain.stored import EvaluationTask
 from rag_monitor.errors import LeaseLost, StoreUnavailable
 from rag_monitor.evaluation.pipeline import Outcome, Pipeline
-from rag_monitor.evaluation.request import needs_session
+from rag_monitor.evaluation.request import continues
 from rag_monitor.store.earlier_turns import EarlierTurns
 from rag_monitor.store.task_completion import Completion
 from rag_monitor.store.tasks import Tasks
@@ -55,7 +56,7 @@ class Evaluation:
         """
         keeper = asyncio.create_task(self._keep(tasks))
         try:
-            tasks = await asyncio.to_thread(self._with_earlier, tasks)
+            tasks = await asyncio.to_thread(self._with_history, tasks)
             outcomes = await self._pipeline.evaluate(tasks)
             await self.save(tasks, outcomes)
         except asyncio.CancelledError:
@@ -66,16 +67,28 @@ class Evaluation:
             keeper.cancel()
         return outcomes
 
-    def _with_earlier(self, tasks: Sequence[EvaluationTask]) -> Sequence[EvaluationTask]:
-        """The tasks with the turns before them, where their questions depend on these."""
-        places = [place for place, task in enumerate(tasks) if needs_session(task.trace)]
-        if not places:
-            return tasks
-        earlier = self._earlier.before([tasks[place] for place in places])
-        completed = list(tasks)
-        for place, turns in zip(places, earlier, strict=True):
-            completed[place] = replace(tasks[place], earlier=turns)
-        return completed
+    def _with_history(self, tasks: Sequence[EvaluationTask]) -> Sequence[EvaluationTask]:
+        """The tasks with the turns that judges are given, where questions depend on these.
+
+        What a trace tells of itself goes before its session.
+        """
+        continuing = {task.id for task in tasks if continues(task.trace)}
+        asking = [
+            task
+            for task in tasks
+            if task.id in continuing and task.trace.session_id and not task.trace.history
+        ]
+        turns_before = self._earlier.before(asking) if asking else []
+        before = {task.id: turns for task, turns in zip(asking, turns_before, strict=True)}
+        return [
+            replace(
+                task,
+                history=last_turns(task.trace.history or before.get(task.id, ()))
+                if task.id in continuing
+                else (),
+            )
+            for task in tasks
+        ]
 
     async def _keep(self, tasks: Sequence[EvaluationTask]) -> None:
         """Hold the leases while a slow judge thinks, so that nobody pays for it twice."""

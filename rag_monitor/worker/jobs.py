@@ -17,6 +17,7 @@ from typing import Final
 from rag_monitor import telemetry
 from rag_monitor.aggregation.rollup import summarise
 from rag_monitor.aggregation.rollup_cache import RollupCache
+from rag_monitor.aggregation.session_sums import summarise_sessions
 from rag_monitor.aggregation.totals import merged
 from rag_monitor.alerting.dispatcher import Dispatcher
 from rag_monitor.alerting.engine import AlertEngine
@@ -36,6 +37,7 @@ from rag_monitor.worker.evaluating import Evaluation
 from rag_monitor.worker.fault_finding import FaultFinder
 from rag_monitor.worker.sampled_queue import SampledQueue
 from rag_monitor.worker.sampling_windows import SamplingWindows
+from rag_monitor.worker.session_counting import SessionCounting
 
 _log = logging.getLogger(__name__)
 
@@ -105,6 +107,9 @@ class Jobs:
         self._retention = retention
         self._documents = DocumentCounting(
             store.documents, clock, history=timedelta(days=retention.traces_days)
+        )
+        self._sessions = SessionCounting(
+            store.session_outcomes, timedelta(seconds=options.session_idle_s)
         )
         self._shipped: set[str] = set()
         self._memory = memory
@@ -240,9 +245,10 @@ class Jobs:
         with self._store.reading():
             dirty = self._store.rollups.changed(self._options.rollup_batch)
             facts = self._store.rollups.facts(dirty)
+            sessions = self._store.session_outcomes.counted_in(dirty)
         if not dirty:
             return 0
-        rollups = summarise(facts)
+        rollups = [*summarise(facts), *summarise_sessions(sessions)]
         self._store.rollups.replace(dirty, rollups)
         if self._memory is not None:
             self._memory.invalidate(dirty)
@@ -256,6 +262,10 @@ class Jobs:
     async def count_documents(self) -> int:
         """Count what became of the documents of judged traces; assembling comes first."""
         return 0 if self._assembling else await self._documents.count_due()
+
+    async def count_sessions(self) -> int:
+        """Work out what sessions came to that changed; assembling comes first."""
+        return 0 if self._assembling else await self._sessions.count_due()
 
     async def fold_documents(self) -> int:
         """Count the less retrieved documents of days that are over together."""

@@ -96,6 +96,7 @@ class Worker:
         schedule.every(
             options.fold_every_s, "documents", self._led(jobs.count_documents), drain=True
         )
+        schedule.every(options.fold_every_s, "sessions", self._led(jobs.count_sessions), drain=True)
         schedule.every(
             options.retention_every_s, "fold_documents", self._led(jobs.fold_documents), drain=True
         )

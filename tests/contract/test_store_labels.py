@@ -47,6 +47,34 @@ def mark(trace_id: str, value: float, **fields: object) -> Feedback:
     return Feedback(project="default", trace_id=trace_id, value=value, **given)  # type: ignore[arg-type]
 
 
+def rating(trace_id: str, value: float, **fields: object) -> Feedback:
+    return mark(trace_id, value, **({"metric": None, "kind": RatingKind.THUMB} | fields))
+
+
+def test_ratings_stand_beside_every_score_of_their_answer(store: Store) -> None:
+    first, second, third = scored(store, "1", "2", "3")
+    store.feedback.add(rating(first, 0.0))
+    store.feedback.add(rating(first, 1.0, created_at=EPOCH + timedelta(seconds=1)))
+    store.feedback.add(rating(second, 0.0))
+    store.feedback.add(rating(second, 1.0, author="bo"))
+    store.feedback.add(mark(third, 0.0))
+    store.feedback.add(rating("f" * 32, 0.0))
+
+    found = store.feedback.rated_scores("default", EPOCH, EPOCH + DAY)
+
+    # The newest of a person counts; one up and one down do not satisfy; a mark is no rating.
+    assert {(row.trace_id, row.metric, row.value, row.label) for row in found} == {
+        (trace_id, metric, 0.9, label)
+        for trace_id, label in ((first, 1.0), (second, 0.0))
+        for metric in ("faithfulness", "answer_supported")
+    }
+    assert len(found) == 4
+    assert len(store.feedback.rated_scores("default", EPOCH, EPOCH + DAY, app="desk")) == 4
+    assert store.feedback.rated_scores("default", EPOCH, EPOCH + DAY, app="shop") == []
+    assert store.feedback.rated_scores("other", EPOCH, EPOCH + DAY) == []
+    assert store.feedback.rated_scores("default", EPOCH + DAY, EPOCH + 2 * DAY) == []
+
+
 def test_a_mark_stands_beside_the_scores_it_is_about(store: Store) -> None:
     first, second = scored(store, "1", "2")
     store.feedback.add(mark(first, 0.0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from rag_monitor.domain.score import ReportedScore
+from rag_monitor.domain.score import ReportedScore, ReportedSessionScore
 from rag_monitor.domain.stored import RetentionPolicy, TraceQuery
 from rag_monitor.store import annotations
 from rag_monitor.store.store import Store
@@ -112,3 +112,43 @@ def test_a_page_stays_readable(store: Store, monkeypatch) -> None:
 def _count(store: Store) -> int:
     with store._database.read() as connection:
         return len(connection.execute(annotations.reported_scores.select()).all())
+
+
+def test_what_is_said_of_a_session_stands_beside_it_and_goes_with_its_user(store: Store) -> None:
+    turn = make_trace("q", id="turn", session_id="会话/1", user_id="u")
+    said = ReportedSessionScore(
+        project="default",
+        session_id="会话/1",
+        source="phoenix / HUMAN",
+        name="helpful",
+        value=0.5,
+        reported_at=EPOCH,
+        received_at=EPOCH,
+    )
+    later = replace(said, value=1.0, reported_at=EPOCH + timedelta(seconds=5))
+    store.reported.add_of_sessions([later, said])
+    store.reported.add_of_sessions([said, replace(said, project="other")])
+    ingest(store, turn)
+
+    assert store.sessions.get("default", "会话/1").reported == (later,)
+    assert store.traces.get("default", turn.trace_id).reported == ()
+
+    store.traces.erase_user("default", "u")
+    ingest(store, replace(turn, user_id="v"), payload=b"v2")
+    assert store.sessions.get("default", "会话/1").reported == ()
+
+
+def test_what_is_said_of_a_session_goes_with_time(store: Store) -> None:
+    said = ReportedSessionScore(
+        project="default",
+        session_id="s",
+        source="x",
+        name="helpful",
+        value=0.5,
+        reported_at=EPOCH,
+        received_at=EPOCH,
+    )
+    store.reported.add_of_sessions([said])
+    store.retention.run(EPOCH + timedelta(days=31), RetentionPolicy(traces_days=30))
+    ingest(store, make_trace("q", session_id="s"), at=EPOCH + timedelta(days=31))
+    assert store.sessions.get("default", "s").reported == ()

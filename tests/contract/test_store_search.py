@@ -21,10 +21,18 @@ from rag_monitor.testing import EPOCH, make_trace
 from tests.contract.evidence import claim, ingest
 
 
+def _steps(*walked: int) -> tuple[tuple[int, int | None], ...]:
+    """Stretches that are walked, each before an index is asked; then all the rest."""
+    asked = ((0, trace_finder.FEW), (0, trace_finder.MANY))
+    stretches = [((size, None), ask) for size, ask in zip(walked, asked, strict=False)]
+    rest = asked[len(walked) :]
+    return (*(one for pair in stretches for one in pair), *rest, (trace_finder.MOST_WALKED, None))
+
+
 @pytest.fixture(autouse=True)
 def _index_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is found by looking through the newest traces, as if there were thousands more."""
-    monkeypatch.setattr(trace_finder, "WALKED", 0)
+    monkeypatch.setattr(trace_finder, "STEPS", _steps())
 
 
 def _found(store: Store, q: str, **filters: object) -> list[str]:
@@ -102,12 +110,12 @@ def test_search_goes_together_with_every_other_filter_and_with_pages(store: Stor
     assert store.traces.search(TraceQuery(project="other", q="贷款")).items == ()
 
 
-@pytest.mark.parametrize("walked", [0, 4, 8, 12, 40])
+@pytest.mark.parametrize("walked", [(), (4,), (4, 4), (8, 8), (40,)])
 def test_what_scored_low_is_found_however_far_the_walk_goes(
-    store: Store, monkeypatch: pytest.MonkeyPatch, walked: int
+    store: Store, monkeypatch: pytest.MonkeyPatch, walked: tuple[int, ...]
 ) -> None:
     """Not at all, a first stretch, both, or beyond the last: with every other trace a hit."""
-    monkeypatch.setattr(trace_finder, "WALKED", walked)
+    monkeypatch.setattr(trace_finder, "STEPS", _steps(*walked))
     ingest(
         store,
         *(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from sqlalchemy import select
 
 from rag_monitor.config.options import WorkerOptions
+from rag_monitor.domain.conversation import EarlierTurn
 from rag_monitor.domain.trace import Trace
 from rag_monitor.evaluation.pipeline import Pipeline
 from rag_monitor.evaluation.plan import EvaluationPlan
@@ -81,6 +83,15 @@ async def test_a_follow_up_is_judged_with_the_turns_before_it(store: Store) -> N
     assert told < 0.1 < 0.5 < untold
     [decision] = store.traces.get("default", SECOND.trace_id).decisions
     assert decision.history == (FIRST.trace_id,)
+
+
+async def test_what_a_trace_tells_of_itself_goes_before_its_session(store: Store) -> None:
+    own = EarlierTurn(question="What do adults pay?", answer="14 euros.")
+    telling = replace(SECOND, history=(own,))
+    await judge(store, FIRST, telling)
+
+    [decision] = store.traces.get("default", telling.trace_id).decisions
+    assert decision.history == ()
 
 
 async def test_a_question_that_stands_alone_has_the_scores_that_it_has_alone(store: Store) -> None:

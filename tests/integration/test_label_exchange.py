@@ -21,6 +21,7 @@ from rag_monitor.cli.application import app as commands
 from rag_monitor.client import Client, ClientError
 from rag_monitor.domain.fault import Fault
 from rag_monitor.domain.feedback import Feedback
+from rag_monitor.server.routes import labels
 from rag_monitor.server.services import Services
 from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.store import Store
@@ -247,6 +248,24 @@ def test_the_commands_export_a_file_that_they_import(
     assert json.loads(again.stdout) == {"imported": 0, "unchanged": 5}
     assert marks_of(store) == marked
     assert len(shown.stdout.splitlines()) == 4
+
+
+def test_the_command_says_that_there_are_more_marks_than_it_writes(
+    services: Services,
+    marked: list[Feedback],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(labels, "MOST_EXPORTED", len(marked) - 1)
+    file = tmp_path / "labels.jsonl"
+    with contextmanager(serve)(services) as url:
+        refused = CliRunner().invoke(
+            commands, ["labels", "export", "--output", str(file), "--url", url]
+        )
+
+    assert refused.exit_code
+    assert "There are more than 4 marks" in str(refused.exception)
+    assert not file.exists()
 
 
 def test_the_command_names_the_line_of_each_problem(

@@ -60,7 +60,7 @@ def threshold(context: EvaluationContext) -> Finding:
             level=wording.percent(wide.confidence),
             bounds=wording.interval(wide.lower, wide.upper),
             judged=estimate.judged,
-            traces=wording.traces(estimate.traces),
+            traces=wording.counted(rule.metric, estimate.traces),
             span=wording.span(rule.window_s),
         ),
         worst_traces=context.worst_traces() if active else (),

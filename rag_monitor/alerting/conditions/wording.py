@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from typing import Final
 
+from rag_monitor.domain.session_outcome import SESSION_METRICS
 from rag_monitor.i18n import Message, msgid, translate
 
 _BASELINES: Final = {
@@ -78,6 +79,13 @@ def span(seconds: float) -> Message:
 def traces(count: int) -> Message:
     """So many traces."""
     return Message.counted("{n} trace", "{n} traces", n=count)
+
+
+def counted(metric: str | None, count: int) -> Message:
+    """So many of what the metric has a value of: traces, or sessions."""
+    if metric in SESSION_METRICS:
+        return Message.counted("{n} session", "{n} sessions", n=count)
+    return traces(count)
 
 
 def milliseconds(value: float | None) -> str:

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Query, Request
+from pydantic import Field
 
 from rag_monitor.i18n import msgid
-from rag_monitor.server.auth import Marker, ServicesOf
+from rag_monitor.server.auth import Marker, Reader, ServicesOf
 from rag_monitor.server.marks import keep_feedback
-from rag_monitor.server.schemas.feedback import FeedbackIn, FeedbackOut
+from rag_monitor.server.rating_agreement import rating_agreement
+from rag_monitor.server.schemas.feedback import (
+    FeedbackIn,
+    FeedbackOut,
+    RatingAgreementOut,
+    RatingAgreements,
+)
+from rag_monitor.server.schemas.values import Given, Moment, Name, WindowText, window_of
 from rag_monitor.server.validation import OnceRoute
 
 router = APIRouter(prefix="/api/v1", tags=[msgid("Traces")], route_class=OnceRoute)
@@ -26,3 +36,33 @@ def post_feedback(
     feedback = annotation.feedback(caller.project, annotation.author, services.clock.now())
     keep_feedback(services, request, caller, feedback)
     return FeedbackOut.from_domain(feedback)
+
+
+_DEFAULT_WINDOW: Final = "7d"
+
+
+class RatedQuery(Given):
+    """Ratings of which app, given when."""
+
+    app: Name | None = None
+    window: WindowText | None = Field(default=None, description="Default 7d.")
+    from_: Moment | None = Field(default=None, alias="from")
+    to: Moment | None = None
+
+
+@router.get("/ratings/agreement")
+def compare_with_ratings(
+    services: ServicesOf, caller: Reader, where: Annotated[RatedQuery, Query()]
+) -> RatingAgreements:
+    """Whether low scores tell which answers users rate down: AUROC by app, metric and judge.
+
+    Of the newest 2,000 ratings of the window.
+    """
+    now = services.clock.now()
+    window = window_of(now, where.window, where.from_, where.to, _DEFAULT_WINDOW)
+    rows = services.feedback.rated_scores(caller.project, window.start, window.end, app=where.app)
+    return RatingAgreements(
+        start=window.start,
+        end=window.end,
+        items=[RatingAgreementOut.from_domain(one) for one in rating_agreement(rows)],
+    )

@@ -15,6 +15,7 @@ from rag_monitor.aggregation.keys import COMBINED
 from rag_monitor.domain.fault import FAULT_METRICS, is_share_at_fault
 from rag_monitor.domain.rollup import SATISFACTION_METRIC
 from rag_monitor.domain.selection import Selection
+from rag_monitor.domain.session_outcome import SESSION_METRICS
 from rag_monitor.domain.stored import AppSummary
 from rag_monitor.domain.window import Series, Window
 from rag_monitor.errors import MalformedPayload
@@ -125,6 +126,7 @@ def _summary(services: Services, caller: Principal, language: str, where: Summar
                 traces=dict(quality.traces),
                 judges=[JudgeShareOut(**asdict(one)) for one in quality.judges],
                 metrics=[EstimateOut.from_domain(e) for e in quality.metrics],
+                sessions=[EstimateOut.from_domain(e) for e in quality.sessions],
                 latency=[LatencyOut.from_domain(m, s) for m, s in quality.latency.items()],
                 hit_rates=[
                     HitRateOut.from_domain(r.kind.value, r.name, r.basis, r.estimate)
@@ -222,7 +224,7 @@ def compare_releases(
     for field, name in (("release", where.release), ("against", where.against)):
         require_known(field, name, releases, "release")
     changes = []
-    for metric in (*METRIC_NAMES, SATISFACTION_METRIC, *FAULT_METRICS):
+    for metric in (*METRIC_NAMES, SATISFACTION_METRIC, *SESSION_METRICS, *FAULT_METRICS):
         first, second = (
             services.estimates.estimate(
                 Series(

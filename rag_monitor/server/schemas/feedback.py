@@ -11,6 +11,7 @@ from rag_monitor.domain.fault import Fault
 from rag_monitor.domain.feedback import Feedback
 from rag_monitor.domain.rating import MOST_STEPS, RatingKind, rating_of
 from rag_monitor.i18n import Message
+from rag_monitor.server.rating_agreement import RatingAgreement
 from rag_monitor.server.schemas.values import Given, KnownMetric, Name, Text, TraceId, Wire
 
 _THUMB_WORDS: Final = ("up", "down", "thumbs_up", "thumbs_down")
@@ -23,6 +24,45 @@ _RATED_WITH: Final[dict[str, Any]] = {
 }
 MOST_DOCUMENTS: Final = 100
 """Named in one correction."""
+
+
+class RatingAgreementOut(Wire):
+    """Whether low scores of a metric tell which answers users rate down."""
+
+    app: str
+    metric: str
+    judge: str | None = Field(description="Its identity; null: needs no judge.")
+    satisfied: int = Field(description="Rated answers that satisfied their users.")
+    dissatisfied: int
+    auroc: float | None = Field(
+        description="P(of an answer that did not satisfy and one that did, the first has the worse "
+        "score); 0.5 is chance. null: fewer than 20 answers, or fewer than 5 of either kind."
+    )
+    lower: float | None = Field(description="Of its 95 % interval.")
+    upper: float | None
+
+    @classmethod
+    def from_domain(cls, agreement: RatingAgreement) -> RatingAgreementOut:
+        """As it goes out."""
+        interval = agreement.interval
+        return cls(
+            app=agreement.app,
+            metric=agreement.metric,
+            judge=agreement.judge or None,
+            satisfied=agreement.satisfied,
+            dissatisfied=agreement.dissatisfied,
+            auroc=agreement.auroc,
+            lower=None if interval is None else interval.lower,
+            upper=None if interval is None else interval.upper,
+        )
+
+
+class RatingAgreements(Wire):
+    """Every metric and judge with scores of rated answers."""
+
+    start: datetime
+    end: datetime
+    items: list[RatingAgreementOut]
 
 
 class FeedbackOut(Wire):

@@ -26,7 +26,7 @@ class EstimateOut(Wire):
     lower: float | None = Field(description="null when the interval is withheld; see `notes`.")
     upper: float | None
     confidence: float
-    traces: int
+    traces: int = Field(description="Of metrics of sessions: the sessions that ended.")
     judged: int
     rests_on: str | None = Field(
         description="Identity of the judge whose scores these are; null: nothing was scored."
@@ -249,6 +249,10 @@ class AppOut(Wire):
         description="Which judge covers which share, the busiest first."
     )
     metrics: list[EstimateOut]
+    sessions: list[EstimateOut] = Field(
+        description="Means over the sessions that ended in the window; `traces` and `judged` count "
+        "sessions."
+    )
     latency: list[LatencyOut]
     hit_rates: list[HitRateOut]
     knowledge_bases: list[KnowledgeBaseOut] = Field(

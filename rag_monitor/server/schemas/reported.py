@@ -6,7 +6,7 @@ from datetime import datetime
 
 from pydantic import Field
 
-from rag_monitor.domain.score import ReportedScore
+from rag_monitor.domain.score import ReportedScore, ReportedSessionScore
 from rag_monitor.server.schemas.values import Wire, finite
 
 
@@ -18,7 +18,7 @@ class ReportedScoreOut(Wire):
         examples=["ragas-nightly"],
     )
     name: str = Field(description="The metric as the tool calls it.", examples=["faithfulness"])
-    span_id: str | None = Field(description="The span it is about; null: the whole trace.")
+    span_id: str | None = Field(description="The span it is about; null: all of it.")
     value: float | None = Field(description="On the tool's own scale.")
     label: str | None = Field(examples=["pass"])
     explanation: str | None
@@ -26,12 +26,13 @@ class ReportedScoreOut(Wire):
     reported_at: datetime
 
     @classmethod
-    def from_domain(cls, score: ReportedScore) -> ReportedScoreOut:
+    def from_domain(cls, score: ReportedScore | ReportedSessionScore) -> ReportedScoreOut:
         """The score as it goes out."""
+        span_id = score.span_id if isinstance(score, ReportedScore) else ""
         return cls(
             source=score.source,
             name=score.name,
-            span_id=score.span_id or None,
+            span_id=span_id or None,
             value=finite(score.value),
             label=score.label,
             explanation=score.explanation,

@@ -12,6 +12,7 @@ from rag_monitor.aggregation.sessions import SessionMetrics, session_metrics
 from rag_monitor.domain.session import Session, SessionPage, Turn
 from rag_monitor.server.schemas.faults import FaultOut
 from rag_monitor.server.schemas.feedback import FeedbackOut
+from rag_monitor.server.schemas.reported import ReportedScoreOut
 from rag_monitor.server.schemas.traces import HitOut, TimingsOut
 from rag_monitor.server.schemas.values import Hints, IndexedSince, Partial, Wire, finite
 
@@ -153,6 +154,9 @@ class SessionDetail(SessionRow):
 
     turns: list[TurnOut]
     earlier_cursor: str | None = Field(description="Send it as `cursor` for the turns before.")
+    reported_scores: list[ReportedScoreOut] = Field(
+        description="What other tools reported of the whole session."
+    )
 
     @classmethod
     def from_domain(cls, session: Session) -> Self:
@@ -170,4 +174,5 @@ class SessionDetail(SessionRow):
                 )
             ],
             earlier_cursor=session.earlier_cursor,
+            reported_scores=[ReportedScoreOut.from_domain(score) for score in session.reported],
         )

@@ -22,6 +22,7 @@ from pydantic_core import PydanticCustomError
 
 from rag_monitor.domain.fault import FAULT_METRICS
 from rag_monitor.domain.rollup import SATISFACTION_METRIC
+from rag_monitor.domain.session_outcome import SESSION_METRICS
 from rag_monitor.domain.window import Window
 from rag_monitor.i18n import Message, msgid
 from rag_monitor.server.problems import ProblemError
@@ -61,10 +62,13 @@ SeriesMetric = Annotated[
     StringConstraints(max_length=64),
     AfterValidator(known_in_series),
     WithJsonSchema(
-        {"type": "string", "enum": [*METRIC_NAMES, *FAULT_METRICS, SATISFACTION_METRIC]}
+        {
+            "type": "string",
+            "enum": [*METRIC_NAMES, *FAULT_METRICS, SATISFACTION_METRIC, *SESSION_METRICS],
+        }
     ),
 ]
-"""A metric, the share of a fault, or what users say."""
+"""A metric, the share of a fault, what users say, or a metric of sessions."""
 
 
 def _trace_id(value: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from rag_monitor.domain.fault import FAULT_METRICS, is_share_at_fault
+from rag_monitor.domain.session_outcome import SESSION_METRICS
 from rag_monitor.i18n import msgid
 from rag_monitor.metrics import names
 
@@ -24,6 +25,13 @@ _HELP: Final = {
     "summary_score": msgid("Questions answered, weighed against length"),
     "refusal_rate": msgid("Answers that decline to answer"),
     "satisfaction_rate": msgid("Rated answers that satisfied their users"),
+    "resolved_rate": msgid("The last answer was good, and nobody had to ask again or complained"),
+    "session_faithfulness": msgid("Of the least faithful answer of each session"),
+    "session_faithfulness_mean": msgid("Mean over the answers of each session"),
+    "repeated_question_rate": msgid("Somebody asked for the same thing again"),
+    "complaint_rate": msgid("Somebody said that an answer was bad"),
+    "abandoned_rate": msgid("Nobody stayed for the end of the last answer"),
+    "session_turns": msgid("Questions of a session"),
     "first_byte_ms": msgid("Question received to first piece of the answer"),
     "generation_ms": msgid("Last retrieval to complete answer"),
     "end_to_end_ms": msgid("Question received to complete answer"),
@@ -235,4 +243,6 @@ def level(metric: str, value: float | None) -> str:
         return "low" if value > 0.1 else "fine"
     if metric == "refusal_rate":
         return "low" if value > 0.3 else "fine"
+    if metric in SESSION_METRICS:  # whoever runs a chat knows what is usual there
+        return "fine"
     return "low" if value < BAD_BELOW.get(metric, _PASSAGE_BAD_BELOW) else "fine"

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from rag_monitor.domain.fault import Fault
 from rag_monitor.domain.filters import (
     FILTERS,
     Filter,
@@ -20,7 +19,6 @@ from rag_monitor.domain.filters import (
     UserRating,
 )
 from rag_monitor.domain.rollup import REFUSAL_METRIC
-from rag_monitor.domain.trace import TraceStatus
 from rag_monitor.i18n import msgid
 from rag_monitor.metrics import fault_words
 from rag_monitor.server.quality import SCORE_METRICS
@@ -56,13 +54,6 @@ _WORDS: Final[Mapping[str, Mapping[Any, str]]] = {
     "rating": {UserRating.UP: msgid("good"), UserRating.DOWN: msgid("bad")},
 }
 """What choices are called, in English; translated."""
-_ENUMS: Final[Mapping[str, type[StrEnum]]] = {
-    "status": TraceStatus,
-    "fault": Fault,
-    "outcome": HitOutcome,
-    "language": QuestionLanguage,
-    "rating": UserRating,
-}
 SORTS: Final = {
     TraceSort.TIME: msgid("time"),
     TraceSort.LATENCY: msgid("latency"),
@@ -233,9 +224,7 @@ def _field(me: Visitor, one: Filter, value: str) -> Field:
 def _called(me: Visitor, one: Filter) -> dict[str, str]:
     if one.kind is FilterKind.FLAG:
         return {value: me.translate(label) for value, label in _FLAGS.items()}
-    return {
-        choice: me.translate(_WORDS[one.name][_ENUMS[one.name](choice)]) for choice in one.choices
-    }
+    return {choice.value: me.translate(_WORDS[one.name][choice]) for choice in one.choices or ()}
 
 
 def _shown(me: Visitor, one: Filter, value: str) -> str:
@@ -250,8 +239,8 @@ def _parsed(one: Filter, text: str) -> Any:
     """The value of a filter; None: there is none, or none that can be used."""
     if not text:
         return None
-    if one.kind is FilterKind.CHOICE:
-        return _of(_ENUMS[one.name], text)
+    if one.choices is not None:
+        return _of(one.choices, text)
     if one.kind is FilterKind.FLAG:
         return {"true": True, "false": False}.get(text)
     if one.kind is FilterKind.METRIC:

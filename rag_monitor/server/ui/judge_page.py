@@ -18,6 +18,7 @@ from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.stored import AppSummary, JudgeSpending, LabelledScore
 from rag_monitor.domain.window import Estimate, Series, Window
 from rag_monitor.metrics.rag.scoring import BAD_BELOW
+from rag_monitor.server.rating_agreement import ENOUGH, OF_EACH, rating_agreement
 from rag_monitor.server.services import JudgeInfo
 from rag_monitor.server.ui.view import Viewer, Visitor, page
 from rag_monitor.statistics.agreement import (
@@ -39,10 +40,6 @@ from rag_monitor.statistics.reviewers import (
 )
 from rag_monitor.statistics.wilson import Interval
 
-ENOUGH: Final = 20
-"""Fewer labelled traces than this tell nothing about a judge: a single mark would make κ 1."""
-OF_EACH: Final = 5
-"""Nor do fewer good or bad ones: who calls every answer good is right on twenty good ones, too."""
 PROBABILITY: Final = "answer_supported"
 """The score that claims to be a probability, so that it has a calibration."""
 
@@ -76,7 +73,10 @@ class MetricAgreement:
 
     @property
     def telling(self) -> bool:
-        """Whether so many labels say anything about the judge."""
+        """Whether so many labels say anything about the judge.
+
+        A single mark would make κ 1; who calls every answer good is right on twenty good ones, too.
+        """
         return self.count >= ENOUGH and min(self.good, self.bad) >= OF_EACH
 
     @property
@@ -260,6 +260,9 @@ def _judges(me: Visitor) -> HTMLResponse:
             "left_out": len(all_apps) - len(apps),
             "backlog": me.services.tasks.backlog(me.services.clock.now()),
             "people": _people(me, window),
+            "ratings": rating_agreement(
+                me.services.feedback.rated_scores(project, window.start, window.end)
+            ),
             "parked": me.services.tasks.parked(MAX_PARKED, project),
             "assembling": me.services.assembling(project),
         },

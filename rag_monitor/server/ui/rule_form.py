@@ -10,6 +10,7 @@ from rag_monitor.alerting.params import PARAMS, Number, Word
 from rag_monitor.domain.alert import AlertRule, FieldName, RuleKind
 from rag_monitor.domain.fault import FAULT_METRICS
 from rag_monitor.domain.hit import HitKind
+from rag_monitor.domain.session_outcome import SESSION_SHARES
 from rag_monitor.errors import RuleError
 from rag_monitor.i18n import Message, languages, msgid, translate
 from rag_monitor.server.quality import LATENCIES, SHOWN_METRICS
@@ -36,7 +37,10 @@ RULE_FIELDS: Final = (
 _PAIR: Final = re.compile("[=＝:：]")
 
 RULE_METRICS: Final = {
-    **{name: metric_label(name) for name in (*SHOWN_METRICS, *FAULT_METRICS, *LATENCIES)},
+    **{
+        name: metric_label(name)
+        for name in (*SHOWN_METRICS, *SESSION_SHARES, *FAULT_METRICS, *LATENCIES)
+    },
     **{kind.value: KINDS[kind.value] for kind in HitKind},
 }
 """What the field for the metric offers, by name, with its English label; which of them a kind takes

@@ -37,6 +37,8 @@ def _rules() -> Iterator[AlertRule]:
         {"kind": RuleKind.THRESHOLD, "metric": "faithfulness", "params": {"below": 0.8}},
         {"kind": RuleKind.THRESHOLD, "metric": "refusal_rate", "params": {"above": 0.2}},
         {"kind": RuleKind.THRESHOLD, "metric": "fault:invented", "params": {"above": 0.1}},
+        {"kind": RuleKind.THRESHOLD, "metric": "resolved_rate", "params": {"below": 0.7}},
+        {"kind": RuleKind.DROP, "metric": "session_faithfulness"},
         {"kind": RuleKind.DROP, "metric": "fault:none"},
         {"kind": RuleKind.THRESHOLD, "metric": "faithfulness", "window_s": 600.0,
          "params": {"below": 0.8}},
@@ -96,6 +98,29 @@ def test_a_rule_on_one_knowledge_base_is_not_one_on_the_whole_app(
     )
 
     assert r"(rag_monitor_alerts{rule=\"loans\",state=\"firing\"}) == 1" in export_rules([rule])
+
+
+@pytest.mark.parametrize(("window_s", "native"), [(3600.0, True), (7200.0, False)])
+def test_a_metric_of_sessions_is_read_from_what_is_recorded_of_them(
+    window_s: float, native: bool
+) -> None:
+    rule = AlertRule(
+        name="unresolved",
+        kind=RuleKind.THRESHOLD,
+        metric="resolved_rate",
+        app="shop",
+        window_s=window_s,
+        params={"below": 0.7},
+    )
+
+    written = export_rules([rule], project="default")
+
+    at = r"{app=\"shop\",metric=\"resolved_rate\"}"
+    for part in ("", "_upper", "_samples"):
+        assert f'record: "rag_monitor:session_app_estimate{part}"' in written
+        of_leader = f"avg without (instance, pod) (rag_monitor_session_app_estimate{part})"
+        assert of_leader in written
+        assert (f"rag_monitor:session_app_estimate{part}{at}" in written) == native
 
 
 @pytest.mark.parametrize(("judge", "native"), [({}, True), ({"judge": "embedded/1"}, False)])

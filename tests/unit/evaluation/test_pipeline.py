@@ -106,15 +106,13 @@ async def test_every_metric_gets_a_score_from_one_judgement() -> None:
     assert [(d.probability, d.reason) for d in outcome.decisions] == [(1.0, SamplingReason.ALWAYS)]
 
 
-@pytest.mark.parametrize(
-    ("question", "given"), [("And students?", ("1" * 32,)), ("How long is the warranty?", ())]
-)
+@pytest.mark.parametrize("given", [("1" * 32,), ()])
 async def test_a_decision_names_the_earlier_turns_that_the_judge_was_given(
-    question: str, given: tuple[str, ...]
+    given: tuple[str, ...],
 ) -> None:
-    turn = EarlierTurn(question="What do adults pay?", answer="14 euros.", trace_id="1" * 32)
+    turns = tuple(EarlierTurn(question="What do adults pay?", trace_id=one) for one in given)
     every, drawn = ScriptedJudge(name="embedded"), ScriptedJudge(name="packed")
-    task = make_task(make_trace(question, session_id="s"), earlier=(turn,))
+    task = make_task(make_trace("And students?", session_id="s"), history=turns)
 
     (outcome,) = await _through(_pipeline(every, sampled=drawn), [task])
 
@@ -127,7 +125,7 @@ async def test_a_decision_names_the_earlier_turns_that_the_judge_was_given(
 async def test_a_decision_of_a_judge_that_failed_names_no_turns() -> None:
     turn = EarlierTurn(question="What do adults pay?", trace_id="1" * 32)
     judge = ScriptedJudge(lambda _: JudgeOutputInvalid("no JSON"))
-    task = make_task(make_trace("And students?", session_id="s"), earlier=(turn,))
+    task = make_task(make_trace("And students?", session_id="s"), history=(turn,))
 
     (outcome,) = await _pipeline(judge).evaluate([task])
 

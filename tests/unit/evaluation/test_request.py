@@ -7,7 +7,7 @@ from dataclasses import replace
 from rag_monitor.domain.conversation import EarlierTurn
 from rag_monitor.domain.judgement import Aspect, KeyPointSource
 from rag_monitor.domain.trace import Expected, Retrieval, RetrievedDocument
-from rag_monitor.evaluation.request import build_request, history_of, needs_session
+from rag_monitor.evaluation.request import build_request, continues, history_of
 from rag_monitor.metrics.rag import passages_of
 from rag_monitor.testing import make_trace
 
@@ -29,26 +29,23 @@ def test_a_question_that_depends_on_them_goes_out_with_the_turns_before_it() -> 
     trace = make_trace("And students?", session_id="s")
 
     assert build_request(trace, {Aspect.GRADE}, [ADULTS]).history == (ADULTS,)
-    assert needs_session(trace)
+    assert continues(trace)
 
 
 def test_a_question_that_stands_alone_goes_out_alone() -> None:
-    trace = make_trace("How long is the warranty?", session_id="s")
+    trace = make_trace("How long is the warranty?", history=(CHILDREN,))
 
-    assert build_request(trace, {Aspect.GRADE}, [ADULTS]).history == ()
-    assert not needs_session(trace)
-    assert not needs_session(make_trace(question=None, session_id="s"))  # type: ignore[arg-type]
+    assert build_request(trace, {Aspect.GRADE}).history == ()
+    assert not continues(trace)
+    assert not continues(make_trace(question=None))  # type: ignore[arg-type]
 
 
-def test_what_a_trace_tells_of_itself_comes_before_its_session() -> None:
+def test_what_a_trace_tells_of_itself_is_given_where_nobody_has_looked() -> None:
     trace = make_trace("And students?", session_id="s", history=(CHILDREN,))
 
-    assert history_of(trace, [ADULTS]) == (CHILDREN,)
-    assert not needs_session(trace)
-
-
-def test_without_a_session_nothing_is_looked_for() -> None:
-    assert not needs_session(make_trace("And students?"))
+    assert history_of(trace) == (CHILDREN,)
+    assert build_request(trace, {Aspect.GRADE}).history == (CHILDREN,)
+    assert build_request(trace, {Aspect.GRADE}, [ADULTS]).history == (ADULTS,)
 
 
 def test_labels_that_give_the_verdict_away_stay_out() -> None:

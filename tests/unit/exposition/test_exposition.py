@@ -10,10 +10,12 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from rag_monitor.aggregation.estimates import Estimates
 from rag_monitor.aggregation.prometheus_labels import app_label, safe_label
+from rag_monitor.aggregation.session_sums import summarise_sessions
 from rag_monitor.domain.alert import Alert, AlertState, Severity
 from rag_monitor.domain.fault import Fault
 from rag_monitor.domain.hit import Hit, HitKind
 from rag_monitor.domain.rollup import TraceFacts
+from rag_monitor.domain.session_outcome import SessionOutcome
 from rag_monitor.domain.trace import Expected, Timings, TraceStatus
 from rag_monitor.exposition.scrape_state import TraceCounter
 from rag_monitor.exposition.snapshot import Memory, Snapshot, build
@@ -105,6 +107,55 @@ def test_shares_of_faults_come_with_interval_by_release_and_app() -> None:
     assert read(shown, "rag_monitor_app_fault_ratio", **labels) == pytest.approx(0.75)
     assert read(shown, "rag_monitor_app_fault_ratio", app="test-app", fault="bad_ranking") is None
     assert not [key for key in shown if ("metric", "fault") in key[1]]
+
+
+def session(number: int, release: str = "v1", **metrics: float | None) -> SessionOutcome:
+    """One that ended in the window."""
+    return SessionOutcome(
+        project="default",
+        session_id=f"s-{number}",
+        app="test-app",
+        release=release,
+        minute=EPOCH + timedelta(minutes=number % 50),
+        first_day=EPOCH.date(),
+        day=EPOCH.date(),
+        metrics=metrics,
+    )
+
+
+def test_sessions_come_with_interval_by_release_and_app() -> None:
+    source = MemoryRollups([facts(value(0.9), release="v1"), facts(value(0.9), release="v2")])
+    source.rows += summarise_sessions(
+        [
+            *(session(n, resolved_rate=float(n % 4 > 0), session_turns=3.0) for n in range(80)),
+            *(session(n, "v2", resolved_rate=None, session_turns=1.0) for n in range(20)),
+        ]
+    )
+    built = build(Estimates(source), APPS, NOW)
+    shown = page(built)
+
+    name, of = "rag_monitor_session_app_estimate", {"app": "test-app", "metric": "resolved_rate"}
+    lower, upper = (read(shown, f"{name}_{end}", **of) for end in ("lower", "upper"))
+    assert read(shown, name, **of) == pytest.approx(0.75)
+    assert lower is not None
+    assert upper is not None
+    assert lower < 0.75 < upper
+    assert read(shown, f"{name}_samples", **of) == 80
+    turns = {"app": "test-app", "metric": "session_turns"}
+    assert read(shown, name, **turns) == pytest.approx((80 * 3 + 20) / 100)
+    by_release = {
+        release: read(shown, "rag_monitor_session_estimate", release=release, **turns)
+        for release in ("v1", "v2")
+    }
+    assert by_release == {"v1": 3.0, "v2": 1.0}
+    assert read(shown, "rag_monitor_session_estimate", release="v2", **of) is None
+    assert read(shown, "rag_monitor_session_estimate_lower", release="v2", **turns) is None
+    assert not [
+        key for key in shown if ("metric", "session_turns") in key[1] and "_score" in key[0]
+    ]
+    # resolved_rate of the app and v1, session_turns of the app, v1 and v2
+    assert len(built.sessions) == 5
+    assert built.series == replace(built, sessions=()).series + 4 * 5
 
 
 def test_faults_count_among_the_series() -> None:

@@ -137,6 +137,17 @@ async def test_feedback_of_a_whole_trace_names_no_span(receiver: Receiver, kept:
     assert [brief(score)[:2] for score in kept.scores] == [(TARGET_TRACE, "")]
 
 
+async def test_what_is_said_of_a_session_is_kept_of_it(receiver: Receiver, kept: Kept) -> None:
+    said = annotated(scope="session.", name="user_feedback", score=1, annotator_kind="HUMAN")
+    carrier = evaluator(said | {"session.id": "会话 1"}, LINK)
+    assert await sent(receiver, carrier) == {}
+
+    assert kept.scores == []
+    (score,) = kept.of_sessions
+    assert (score.project, score.session_id, score.name) == ("p", "会话 1", "user_feedback")
+    assert (score.source, score.value) == ("tests / HUMAN", 1.0)
+
+
 async def test_an_event_of_the_genai_conventions_on_a_span_is_about_it(
     receiver: Receiver, kept: Kept
 ) -> None:
@@ -155,7 +166,7 @@ async def test_an_event_of_the_genai_conventions_on_a_span_is_about_it(
         ),
         (
             evaluator(annotated(scope="session.", name="tone", score=1), LINK),
-            "1 x scores of a whole session: send them with a trace",
+            "1 x scores of a session without its `session.id` beside them",
         ),
         (
             evaluator(annotated(score=1), LINK),

@@ -9,7 +9,7 @@ import pytest
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 
-from rag_monitor.domain.score import ReportedScore, Score, ScoreStatus
+from rag_monitor.domain.score import ReportedScore, ReportedSessionScore, Score, ScoreStatus
 from rag_monitor.domain.stored import PlacedScore
 from rag_monitor.errors import StoreUnavailable
 from rag_monitor.exposition.evaluation_events import encode
@@ -35,6 +35,7 @@ class Kept:
 
     def __init__(self, failure: Exception | None = None) -> None:
         self.scores: list[ReportedScore] = []
+        self.of_sessions: list[ReportedSessionScore] = []
         self._failure = failure
 
     def add(self, scores: list[ReportedScore]) -> None:
@@ -42,6 +43,10 @@ class Kept:
         if self._failure is not None:
             raise self._failure
         self.scores += scores
+
+    def add_of_sessions(self, scores: list[ReportedSessionScore]) -> None:
+        """Keep those of sessions."""
+        self.of_sessions += scores
 
 
 @pytest.fixture

@@ -78,6 +78,25 @@ class FakeFeedback:
             if not self.empty
         ]
 
+    def rated_scores(
+        self, project: str, since: datetime, until: datetime, *, app: str | None = None
+    ) -> list[LabelledScore]:
+        """Low faithfulness goes with thumbs down three times in four; few rated the relevance."""
+        return [
+            LabelledScore(
+                trace_id=f"{number:032x}",
+                app="loan-assistant",
+                metric=metric,
+                judge=str(JUDGE),
+                value=number / 40,
+                flagged=None,
+                label=float((number >= 20) != (number % 4 == 0)),
+            )
+            for metric, count in (("faithfulness", 40), ("answer_relevance", 6))
+            for number in range(count)
+            if not self.empty and app in {None, "loan-assistant"}
+        ]
+
 
 class FakeLabelQueue:
     def __init__(self, stored: list[StoredTrace]) -> None:

@@ -109,6 +109,21 @@ async def test_a_mark_on_a_metric_is_no_rating(
     assert (mark.kind, mark.raw_value, mark.value) == (None, None, 1.0)
 
 
+@pytest.mark.parametrize(("statement", "kept"), [({"statement": 0}, True), ({}, False)])
+async def test_a_mark_on_one_statement_leaves_the_trace_with_its_reviewer(
+    client: httpx.AsyncClient, services: Services, statement: dict[str, int], kept: bool
+) -> None:
+    trace_id = await first_id(client)
+    services.label_queue.claimed.append(("Amy", trace_id))  # type: ignore[attr-defined]
+    body = {"trace_id": trace_id, "value": 0, "metric": "faithfulness", "author": "Amy"}
+
+    answer = await client.post("/api/v1/feedback", json=body | statement)
+
+    assert answer.status_code == 201
+    claimed = services.label_queue.claimed  # type: ignore[attr-defined]
+    assert (("Amy", trace_id) in claimed) == kept
+
+
 async def test_a_star_without_a_scale_is_not_guessed_at(client: httpx.AsyncClient) -> None:
     answer = await client.post("/api/v1/feedback", json={"trace_id": "b" * 32, "value": 4})
 

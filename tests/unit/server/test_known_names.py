@@ -9,6 +9,7 @@ import pytest
 
 from rag_monitor.domain.fault import FAULT_METRICS
 from rag_monitor.domain.feedback import Feedback
+from rag_monitor.domain.session_outcome import SESSION_METRICS
 from rag_monitor.server.services import Services
 from rag_monitor.server.validation import METRIC_NAMES
 from rag_monitor.testing import EPOCH
@@ -95,7 +96,7 @@ async def test_the_document_lists_the_metrics_there_are(client: httpx.AsyncClien
     asked = document["paths"]["/api/v1/series"]["get"]["parameters"]
     assert mark["anyOf"][0]["enum"] == list(METRIC_NAMES)
     (series,) = [one["schema"]["enum"] for one in asked if one["name"] == "metric"]
-    assert series == [*METRIC_NAMES, *FAULT_METRICS, "satisfaction_rate"]
+    assert series == [*METRIC_NAMES, *FAULT_METRICS, "satisfaction_rate", *SESSION_METRICS]
 
 
 async def test_a_time_is_no_metric_and_said_to_be_elsewhere(client: httpx.AsyncClient) -> None:

@@ -25,6 +25,7 @@ OPERATIONS = {
     ("get", "/api/v1/traces"),
     ("get", "/api/v1/traces/{trace_id}"),
     ("post", "/api/v1/feedback"),
+    ("get", "/api/v1/ratings/agreement"),
     ("get", "/api/v1/labels/waiting"),
     ("get", "/api/v1/labels"),
     ("post", "/api/v1/labels"),
