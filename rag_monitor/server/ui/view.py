@@ -28,7 +28,7 @@ from rag_monitor.metrics.names import with_display_names
 from rag_monitor.server.auth import COOKIE, Gate, Principal, Session, gate_of, services_of
 from rag_monitor.server.problems import Problem, ProblemError, preferred_language
 from rag_monitor.server.services import Services
-from rag_monitor.server.ui import catalog
+from rag_monitor.server.ui import catalog, numbers
 from rag_monitor.server.ui.period import Period, period_of
 from rag_monitor.server.ui.question_title import IN_A_HEADING, IN_A_LIST, cut_in, title_of
 from rag_monitor.server.undecided_rules import UndecidedReport
@@ -62,6 +62,8 @@ def environment() -> Environment:
         milliseconds=durations.milliseconds,
         latency_interval=durations.latency_interval,
         interval_bar=interval_bar,
+        share_interval=numbers.share_interval,
+        value_text=value_text,
         metric_label=catalog.metric_label,
         metric_help=catalog.metric_help,
         level=catalog.level,
@@ -93,32 +95,19 @@ def environment() -> Environment:
         tag_of=tag_of,
     )
     templates.filters.update(
-        score=score_text, figure=figure_text, change=change_text, foreign=foreign_text
+        score=numbers.score_text,
+        share=numbers.share_text,
+        thousands=numbers.count_text,
+        figure=numbers.figure_text,
+        change=numbers.change_text,
+        foreign=numbers.foreign_text,
     )
     return templates
 
 
-def score_text(value: float | None, digits: int = 2) -> str:
-    """A ratio with two digits, or a dash."""
-    return "–" if value is None else f"{value:.{digits}f}".replace("-", "−")
-
-
-def figure_text(value: float | None) -> str:
-    """A rule's number: a ratio with three digits, a count or milliseconds without any."""
-    if value is None or abs(value) <= 1:
-        return score_text(value, 3)
-    return f"{value:,.1f}".removesuffix(".0")
-
-
-def foreign_text(value: float) -> str:
-    """A number on a scale of which nothing is known: four digits that count."""
-    return f"{value:.4g}".replace("-", "−")
-
-
-def change_text(value: float, digits: int = 2) -> str:
-    """A difference of ratios with its sign."""
-    text = f"{value:+.{digits}f}".replace("-", "−")
-    return text if text.strip("+−0.") else f"{0:.{digits}f}"
+def value_text(metric: str, value: float | None) -> str:
+    """A metric's number as it is written: a share in percent, a score with two digits."""
+    return (numbers.share_text if catalog.is_share(metric) else numbers.score_text)(value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
