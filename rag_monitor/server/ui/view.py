@@ -29,6 +29,7 @@ from rag_monitor.server.auth import COOKIE, Gate, Principal, Session, gate_of, s
 from rag_monitor.server.problems import Problem, ProblemError, preferred_language
 from rag_monitor.server.services import Services
 from rag_monitor.server.ui import catalog, numbers
+from rag_monitor.server.ui.display import OFFERED_ZONES, THEMES, theme_of, zone_of
 from rag_monitor.server.ui.period import Period, period_of
 from rag_monitor.server.ui.question_title import IN_A_HEADING, IN_A_LIST, cut_in, title_of
 from rag_monitor.server.undecided_rules import UndecidedReport
@@ -93,6 +94,8 @@ def environment() -> Environment:
         IN_A_HEADING=IN_A_HEADING,
         version=__version__,
         tag_of=tag_of,
+        THEMES=THEMES,
+        OFFERED_ZONES=OFFERED_ZONES,
     )
     templates.filters.update(
         score=numbers.score_text,
@@ -123,6 +126,8 @@ class Visitor:
     """A fresh session cookie to set; None when the visitor has one."""
     language: str
     zone: ZoneInfo
+    theme: str = ""
+    """`light`, `dark`, or empty: as the system is."""
 
     def translate(self, text: str, many: str = "", /, **values: Any) -> str:
         """The text in the visitor's language, with `{names}` filled in.
@@ -135,6 +140,11 @@ class Visitor:
         if many:
             return translate(Message.counted(text, many, **values), self.language)
         return translate(Message(text, **values) if values else _message(text), self.language)
+
+    @property
+    def own_zone(self) -> bool:
+        """Whether this browser chose another zone than the configured one."""
+        return str(self.zone) != self.services.settings.timezone
 
     def allows(self, scope: str) -> bool:
         """Whether the visitor's key covers `scope`."""
@@ -268,7 +278,8 @@ def make_visitor(request: Request, services: Services, gate: Gate, principal: Pr
         token=gate.form_token(session),
         cookie=cookie,
         language=language_of(request, services),
-        zone=ZoneInfo(services.settings.timezone),
+        zone=zone_of(request, services.settings.timezone),
+        theme=theme_of(request),
     )
 
 
@@ -301,6 +312,7 @@ def page(
                 "_": visitor.translate,
                 "me": visitor,
                 "path": _place(visitor.request),
+                "here": _here(visitor),
                 "other_languages": _other_languages(visitor),
                 "locked": visitor.services.settings.api_key is not None,
                 **values,
@@ -328,6 +340,13 @@ def page(
             secure=secure,
         )
     return response
+
+
+def _here(visitor: Visitor) -> str:
+    """The address of this page; a language that it asks for would outlast the next choice."""
+    query = [(k, v) for k, v in visitor.request.query_params.multi_items() if k != "lang"]
+    place = _place(visitor.request)
+    return f"{place}?{urlencode(query)}" if query else place
 
 
 def _other_languages(visitor: Visitor) -> list[tuple[str, str, str]]:
@@ -358,6 +377,8 @@ def problem_page(request: Request, problem: Problem) -> HTMLResponse:
     text = (
         environment()
         .get_template("problem.html")
-        .render({"_": translated, "language": language, "problem": problem})
+        .render(
+            {"_": translated, "language": language, "problem": problem, "theme": theme_of(request)}
+        )
     )
     return HTMLResponse(text, problem.status, dict(problem.headers))

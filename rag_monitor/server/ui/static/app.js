@@ -53,6 +53,10 @@ document.addEventListener("change", (event) => {
   form.submit();
 });
 
+// The zone of this machine is the likeliest to be chosen.
+const zones = document.getElementById("zones");
+if (zones) zones.prepend(new Option("", Intl.DateTimeFormat().resolvedOptions().timeZone));
+
 const help = document.getElementById("keyboard");
 document.getElementById("show-keys")?.addEventListener("click", () => help.showModal());
 

@@ -191,7 +191,9 @@
     if (chart && at?.chart !== chart) look(chart, read(chart).times.length - 1);
     else if (!chart && !tip.contains(event.target)) leave();
   });
-  document.addEventListener("focusout", (event) => { if (chartOf(event) && at && !at.pressed) leave(); });
+  document.addEventListener("focusout", (event) => { 
+    if (chartOf(event) && at && !at.pressed && !tip.contains(event.relatedTarget)) leave();
+  });
 
   const STEPS = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, Home: -Infinity, End: Infinity, PageUp: 5, PageDown: -5 };
   document.addEventListener("keydown", (event) => {
