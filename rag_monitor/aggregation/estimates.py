@@ -172,7 +172,7 @@ class Estimates:
         self, series: Series, window: Window, step: timedelta
     ) -> list[tuple[datetime, BadCount]]:
         """Judged and bad traces per step, oldest first; one judge for the whole window."""
-        rows = self._scores(series, window)
+        rows = of_metric(self._source.load(query_of(series, window)), series.metric)
         judge = series.judge
         if judge == keys.COMBINED:
             judge = choose(judge, sums_by(rows, _judge)).judge
@@ -301,10 +301,13 @@ class Estimates:
 
         Imported history is left out.
         """
-        window = selection.window
-        rows = by_step(self._sums(selection, TRACES_METRIC, step), window, step)
-        totals = [sum_of(rows.get(index, [])) for index in range(len(steps(window, step)))]
+        totals = map(sum_of, self.step_rows(selection, TRACES_METRIC, step))
         return [one.count - int(one.moment(keys.LATE)) for one in totals]
+
+    def step_rows(self, selection: Selection, metric: str, step: timedelta) -> list[list[Rollup]]:
+        """The rows of each step of the window, oldest first: `aggregation.trends` reads them."""
+        rows = by_step(self._sums(selection, metric, step), selection.window, step)
+        return [rows.get(index, []) for index in range(len(steps(selection.window, step)))]
 
     def judges(self, series: Series, window: Window) -> list[str]:
         """Identities with scores of this metric in the window, fullest first."""
@@ -442,13 +445,10 @@ class Estimates:
     def _tuning(self, earlier: Sequence[Rollup], choice: Choice) -> float:
         return tuned_lam(choice, sums_by(earlier, _judge), self._options.min_judged)
 
-    def _scores(self, series: Series, window: Window) -> Sequence[Rollup]:
-        return of_metric(self._source.load(query_of(series, window)), series.metric)
-
     def _summed(
         self, series: Series, window: Window, step: timedelta | None = None
     ) -> Sequence[Rollup]:
-        """As `_scores`, for adding up."""
+        """Rows of the metric, for adding up."""
         return of_metric(self._source.load_sums(query_of(series, window), step), series.metric)
 
     def _count(self, series: Series, window: Window) -> int:

@@ -90,7 +90,7 @@ def test_the_alert_fires_is_understood_labelled_and_silenced_in_two_languages(pa
     primary = page.locator(".judge", has_text="primary")
     expect(primary).to_contain_text("1 marked by people")
     page.goto("/")  # and refreshes until the mark is counted in the estimate
-    tile = page.locator("a.tile", has_text="Faithfulness")
+    tile = page.locator(".tile", has_text="Faithfulness")
     expect(tile).to_contain_text("1 marked by people")
 
     page.goto("/alerts")

@@ -31,6 +31,7 @@ from rag_monitor.server.ui import key_form
 from rag_monitor.server.ui.alert_pages import SILENCE_HOURS, TRIAL_DAYS, trial_page
 from rag_monitor.server.ui.confirming import FIELD as CONFIRMED
 from rag_monitor.server.ui.confirming import confirm_page
+from rag_monitor.server.ui.display import keep_display, way_back
 from rag_monitor.server.ui.pages import settings_page, stored_trace
 from rag_monitor.server.ui.reviewer import reviewer_of
 from rag_monitor.server.ui.rule_form import RULE_FIELDS, field_problem, fields_of, rule_problem
@@ -193,6 +194,15 @@ def _with_views(sent: Sent, address: str, views: Sequence[SavedView]) -> Respons
         samesite="lax",
         secure=sent.me.services.settings.https,
     )
+    return response
+
+
+@router.post("/ui/display")
+def display(sent: Form) -> Response:
+    """Choose light or dark, and the time zone, for this browser."""
+    response = _back(way_back(sent.get("back")[:2000]))
+    secure = sent.me.services.settings.https
+    keep_display(response, sent.get("theme"), sent.get("zone"), secure=secure)
     return response
 
 

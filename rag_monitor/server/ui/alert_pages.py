@@ -21,7 +21,8 @@ from rag_monitor.domain.incident import Incident
 from rag_monitor.domain.stored import AppSummary, TraceSummary
 from rag_monitor.i18n import msgid
 from rag_monitor.server.ui import catalog
-from rag_monitor.server.ui.view import OPEN_STATES, Viewer, Visitor, figure_text, page, score_text
+from rag_monitor.server.ui.numbers import figure_text, score_text
+from rag_monitor.server.ui.view import OPEN_STATES, Viewer, Visitor, page
 from rag_monitor.server.validation import unknown_names
 
 router = APIRouter(include_in_schema=False)

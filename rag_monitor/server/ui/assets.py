@@ -15,6 +15,7 @@ router = APIRouter(include_in_schema=False)
 _TYPES: Final = {
     "app.css": "text/css",
     "app.js": "text/javascript",
+    "charts.js": "text/javascript",
     "icon.svg": "image/svg+xml",
 }
 _FOLDER: Final = resources.files("rag_monitor.server.ui").joinpath("static")

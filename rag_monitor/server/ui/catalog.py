@@ -46,6 +46,7 @@ METRICS: Final = {name: (names.METRIC_NAMES[name], text) for name, text in _HELP
 
 BAD_BELOW: Final = {"faithfulness": 0.8, "answer_supported": 0.5, "citation_validity": 1.0}
 _PASSAGE_BAD_BELOW: Final = 0.5
+_SHARES: Final = frozenset({"refusal_rate", "satisfaction_rate", "error_share"})
 
 KINDS: Final = {
     "plugin": msgid("Plugin"),
@@ -233,6 +234,11 @@ def metric_label(metric: str) -> str:
 def metric_help(metric: str) -> str:
     """One English line on what the number says; empty for an unknown metric."""
     return METRICS.get(metric, (msgid(""), msgid("")))[1]
+
+
+def is_share(metric: str) -> bool:
+    """Whether the number says how many of all, in percent, and not how good they are."""
+    return metric in _SHARES or metric in FAULT_METRICS
 
 
 def level(metric: str, value: float | None) -> str:

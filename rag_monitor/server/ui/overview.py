@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from itertools import pairwise
 from typing import Any, Final
 
 from fastapi import APIRouter
+from markupsafe import Markup
 from starlette.responses import HTMLResponse
 
 from rag_monitor.aggregation.comparison import alike, on_one_judge
 from rag_monitor.aggregation.estimates import Estimates
-from rag_monitor.charts.line import LARGE, SMALL, Frame, ReleaseMark, TimeAxis, trend
 from rag_monitor.domain.alert import Alert
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.selection import Selection
@@ -26,11 +25,16 @@ from rag_monitor.server.quality import (
     app_quality,
     by_knowledge_base,
     fault_shares,
-    on_grid,
     page_of,
-    step_for,
 )
 from rag_monitor.server.ui import app_table, catalog
+from rag_monitor.server.ui.pictures import (
+    AppCharts,
+    Picture,
+    alert_marks,
+    release_marks,
+    traffic_spark,
+)
 from rag_monitor.server.ui.view import Viewer, Visitor, page
 from rag_monitor.server.validation import Unknown, unknown_names
 
@@ -44,7 +48,6 @@ MAX_FAULTS: Final = 5
 _LEAST_SHARE: Final = 0.005
 MAX_BANNERS: Final = 5
 """So many alerts stand above the numbers; of more, how many: else they would push them away."""
-POINTS: Final = 40
 _BASE_METRICS: Final = ("faithfulness", "context_precision", "context_relevance")
 
 
@@ -53,7 +56,7 @@ class Tile:
     """One metric of one app."""
 
     estimate: Estimate
-    chart: str
+    picture: Picture | None
     level: str
     notes: tuple[str, ...]
     """Those that do not hold for every tile of the app."""
@@ -108,6 +111,7 @@ def _overview(me: Visitor) -> HTMLResponse:
         chosen = [app for app in chosen if app.told_of(window)] or chosen
     alerts = me.open_alerts(wanted)
     whole = len(chosen) <= WHOLE_APPS
+    history = me.services.alerts.load(me.principal.project) if whole else ()
     app_page, bad_cursor = _page(me, chosen, window)
     shown = app_page.shown
     sort = me.request.query_params.get("sort", "")
@@ -121,10 +125,11 @@ def _overview(me: Visitor) -> HTMLResponse:
         me,
         "overview.html",
         {
-            "apps": [_whole(me, app, window, alerts, alone=bool(wanted)) for app in shown]
+            "apps": [_whole(me, app, window, history, alerts, alone=bool(wanted)) for app in shown]
             if whole
             else [],
             "lines": lines,
+            "sparks": _sparks(me, lines, window),
             "order": order,
             "base_metrics": _BASE_METRICS,
             "line_metrics": app_table.METRICS,
@@ -146,6 +151,16 @@ def _overview(me: Visitor) -> HTMLResponse:
             "assembling": me.services.assembling(me.principal.project),
         },
     )
+
+
+def _sparks(me: Visitor, lines: Sequence[app_table.AppRow], window: Window) -> dict[str, Markup]:
+    """The traffic of every app of the list, by name."""
+    project = me.principal.project
+    source = me.services.estimates.once([line.app for line in lines])
+    return {
+        line.app: traffic_spark(me, source, Selection(project=project, app=line.app, window=window))
+        for line in lines
+    }
 
 
 def _page(
@@ -194,7 +209,13 @@ def _fault_strip(source: Estimates, selection: Selection, *, alone: bool) -> Fau
 
 
 def _whole(
-    me: Visitor, app: AppSummary, window: Window, alerts: Sequence[Alert], *, alone: bool
+    me: Visitor,
+    app: AppSummary,
+    window: Window,
+    history: Sequence[Alert],
+    alerts: Sequence[Alert],
+    *,
+    alone: bool,
 ) -> dict[str, Any]:
     source = me.services.estimates.once()
     selection = Selection(project=me.principal.project, app=app.app, window=window)
@@ -202,25 +223,24 @@ def _whole(
     shared = _shared_notes(quality.metrics)
     starts = me.services.traces.release_starts(me.principal.project, app.app, window.start)
     marks = release_marks(starts, window)
-    charts = _Charts(
-        me=me,
-        source=source,
-        window=window,
-        marks=marks,
-        releases=turnover(starts, window),
-        frame=LARGE if alone else SMALL,
+    fired = alert_marks(me, [one for one in history if one.app == app.app], window)
+    charts = AppCharts(
+        me=me, source=source, selection=selection, marks=(*marks, *fired), alone=alone
     )
+    releases = turnover(starts, window)
     return {
         "app": app.app,
         "last_seen": app.last_seen,
         "quality": quality,
         "notes": shared,
-        "tiles": [_tile(estimate, charts, shared) for estimate in quality.metrics],
+        "pictures": charts.overall(),
+        "tiles": [_tile(estimate, charts, releases, shared) for estimate in quality.metrics],
         "routed": _routed(quality.hit_rates),
         "faults": _fault_strip(source, selection, alone=alone),
         "alerts": [alert for alert in alerts if alert.app == app.app],
         "untold": me.untold([app.app]),
         "marks": marks,
+        "fired": fired,
         "bases": _bases(source, selection) if alone else [],
     }
 
@@ -244,26 +264,6 @@ def _shared_notes(metrics: Sequence[Estimate]) -> tuple[str, ...]:
     return tuple(note for note in metrics[0].notes if note in common)
 
 
-def release_marks(starts: Sequence[ReleaseStart], window: Window) -> list[ReleaseMark]:
-    """The releases that appeared inside the window, oldest first."""
-    marks = [
-        ReleaseMark(at=start.first_seen, name=start.release)
-        for start in starts
-        if window.start < start.first_seen < window.end
-    ]
-    return sorted(marks, key=lambda mark: mark.at)
-
-
-def judge_marks(points: Sequence[Estimate], name: str) -> list[ReleaseMark]:
-    """Where a point rests on another judge than the one before: a step there is the judges'."""
-    scored = [point for point in points if point.rests_on]
-    return [
-        ReleaseMark(at=point.window.start, name=name)
-        for before, point in pairwise(scored)
-        if point.rests_on != before.rests_on
-    ]
-
-
 def turnover(starts: Sequence[ReleaseStart], window: Window) -> tuple[str, ...]:
     """The release before and the newest one, where both sent traces in the window; else nothing.
 
@@ -278,50 +278,30 @@ def turnover(starts: Sequence[ReleaseStart], window: Window) -> tuple[str, ...]:
     return there[-2].release, there[-1].release
 
 
-def _tile(estimate: Estimate, charts: _Charts, shared: Sequence[str]) -> Tile:
+def _tile(
+    estimate: Estimate, charts: AppCharts, releases: Sequence[str], shared: Sequence[str]
+) -> Tile:
+    series, window = estimate.series, charts.selection.window
     return Tile(
         estimate=estimate,
-        chart=charts.of(estimate.series),
-        level=catalog.level(estimate.series.metric, estimate.value),
+        picture=charts.metric(series),
+        level=catalog.level(series.metric, estimate.value),
         notes=tuple(note for note in estimate.notes if note not in shared),
-        releases=charts.by_release(estimate.series),
+        releases=_by_release(charts.source, series, window, releases),
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Charts:
-    """Draws the metrics of one app over one window."""
-
-    me: Visitor
-    source: Estimates
-    window: Window
-    marks: Sequence[ReleaseMark]
-    releases: Sequence[str]
-    frame: Frame
-
-    def by_release(self, series: Series) -> tuple[Estimate, ...]:
-        """The metric of each of the two releases, where one judge gave both a value."""
-        if not self.releases:
-            return ()
-        old, new = (
-            self.source.estimate(replace(series, release=release), self.window)
-            for release in self.releases
-        )
-        if old.value is None or new.value is None:
-            return ()
-        pair = on_one_judge(self.source, old, new)
-        return pair if alike(*pair) else ()
-
-    def of(self, series: Series) -> str:
-        """The chart of one metric; empty before there is a course to show."""
-        step = step_for(self.window, POINTS)
-        points = self.source.series(series, on_grid(self.window, step), step)
-        if sum(point.value is not None for point in points) < 2:
-            return ""  # one dot says no more than the number above it
-        name = self.me.translate(catalog.metric_label(series.metric))
-        label = self.me.translate("{metric} over time", metric=name)
-        marks = (*self.marks, *judge_marks(points, self.me.translate("another judge")))
-        return trend(points, marks, label, TimeAxis.over(self.window, self.me.zone), self.frame)
+def _by_release(
+    source: Estimates, series: Series, window: Window, releases: Sequence[str]
+) -> tuple[Estimate, ...]:
+    """The metric of each of the two releases, where one judge gave both a value."""
+    if not releases:
+        return ()
+    old, new = (source.estimate(replace(series, release=release), window) for release in releases)
+    if old.value is None or new.value is None:
+        return ()
+    pair = on_one_judge(source, old, new)
+    return pair if alike(*pair) else ()
 
 
 def _routed(rates: Sequence[HitRate]) -> list[Routed]:

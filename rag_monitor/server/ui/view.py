@@ -28,7 +28,8 @@ from rag_monitor.metrics.names import with_display_names
 from rag_monitor.server.auth import COOKIE, Gate, Principal, Session, gate_of, services_of
 from rag_monitor.server.problems import Problem, ProblemError, preferred_language
 from rag_monitor.server.services import Services
-from rag_monitor.server.ui import catalog
+from rag_monitor.server.ui import catalog, numbers
+from rag_monitor.server.ui.display import OFFERED_ZONES, THEMES, theme_of, zone_of
 from rag_monitor.server.ui.period import Period, period_of
 from rag_monitor.server.ui.question_title import IN_A_HEADING, IN_A_LIST, cut_in, title_of
 from rag_monitor.server.undecided_rules import UndecidedReport
@@ -63,6 +64,8 @@ def environment() -> Environment:
         latency_interval=durations.latency_interval,
         milliseconds_change=durations.milliseconds_change,
         interval_bar=interval_bar,
+        share_interval=numbers.share_interval,
+        value_text=value_text,
         metric_label=catalog.metric_label,
         metric_help=catalog.metric_help,
         level=catalog.level,
@@ -92,34 +95,23 @@ def environment() -> Environment:
         IN_A_HEADING=IN_A_HEADING,
         version=__version__,
         tag_of=tag_of,
+        THEMES=THEMES,
+        OFFERED_ZONES=OFFERED_ZONES,
     )
     templates.filters.update(
-        score=score_text, figure=figure_text, change=change_text, foreign=foreign_text
+        score=numbers.score_text,
+        share=numbers.share_text,
+        thousands=numbers.count_text,
+        figure=numbers.figure_text,
+        change=numbers.change_text,
+        foreign=numbers.foreign_text,
     )
     return templates
 
 
-def score_text(value: float | None, digits: int = 2) -> str:
-    """A ratio with two digits, or a dash."""
-    return "–" if value is None else f"{value:.{digits}f}".replace("-", "−")
-
-
-def figure_text(value: float | None) -> str:
-    """A rule's number: a ratio with three digits, a count or milliseconds without any."""
-    if value is None or abs(value) <= 1:
-        return score_text(value, 3)
-    return f"{value:,.1f}".removesuffix(".0")
-
-
-def foreign_text(value: float) -> str:
-    """A number on a scale of which nothing is known: four digits that count."""
-    return f"{value:.4g}".replace("-", "−")
-
-
-def change_text(value: float, digits: int = 2) -> str:
-    """A difference of ratios with its sign."""
-    text = f"{value:+.{digits}f}".replace("-", "−")
-    return text if text.strip("+−0.") else f"{0:.{digits}f}"
+def value_text(metric: str, value: float | None) -> str:
+    """A metric's number as it is written: a share in percent, a score with two digits."""
+    return (numbers.share_text if catalog.is_share(metric) else numbers.score_text)(value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +127,8 @@ class Visitor:
     """A fresh session cookie to set; None when the visitor has one."""
     language: str
     zone: ZoneInfo
+    theme: str = ""
+    """`light`, `dark`, or empty: as the system is."""
 
     def translate(self, text: str, many: str = "", /, **values: Any) -> str:
         """The text in the visitor's language, with `{names}` filled in.
@@ -147,6 +141,11 @@ class Visitor:
         if many:
             return translate(Message.counted(text, many, **values), self.language)
         return translate(Message(text, **values) if values else _message(text), self.language)
+
+    @property
+    def own_zone(self) -> bool:
+        """Whether this browser chose another zone than the configured one."""
+        return str(self.zone) != self.services.settings.timezone
 
     def allows(self, scope: str) -> bool:
         """Whether the visitor's key covers `scope`."""
@@ -285,7 +284,8 @@ def make_visitor(request: Request, services: Services, gate: Gate, principal: Pr
         token=gate.form_token(session),
         cookie=cookie,
         language=language_of(request, services),
-        zone=ZoneInfo(services.settings.timezone),
+        zone=zone_of(request, services.settings.timezone),
+        theme=theme_of(request),
     )
 
 
@@ -318,6 +318,7 @@ def page(
                 "_": visitor.translate,
                 "me": visitor,
                 "path": _place(visitor.request),
+                "here": _here(visitor),
                 "other_languages": _other_languages(visitor),
                 "locked": visitor.services.settings.api_key is not None,
                 **values,
@@ -345,6 +346,13 @@ def page(
             secure=secure,
         )
     return response
+
+
+def _here(visitor: Visitor) -> str:
+    """The address of this page; a language that it asks for would outlast the next choice."""
+    query = [(k, v) for k, v in visitor.request.query_params.multi_items() if k != "lang"]
+    place = _place(visitor.request)
+    return f"{place}?{urlencode(query)}" if query else place
 
 
 def _other_languages(visitor: Visitor) -> list[tuple[str, str, str]]:
@@ -375,6 +383,8 @@ def problem_page(request: Request, problem: Problem) -> HTMLResponse:
     text = (
         environment()
         .get_template("problem.html")
-        .render({"_": translated, "language": language, "problem": problem})
+        .render(
+            {"_": translated, "language": language, "problem": problem, "theme": theme_of(request)}
+        )
     )
     return HTMLResponse(text, problem.status, dict(problem.headers))

@@ -1,4 +1,4 @@
-"""`evaluate`, `compare` and `golden` as a user types them."""
+"""`evaluate` and `golden` as a user types them."""
 
 from __future__ import annotations
 
@@ -252,66 +252,6 @@ def test_resume_adds_only_what_is_missing(rows: Path, tmp_path: Path) -> None:
 
     assert output.read_text("utf-8") == whole
     assert json.loads(done.stdout)["rows"] == 6
-
-
-def test_compare_lists_what_got_worse(rows: Path, tmp_path: Path) -> None:
-    a, b = tmp_path / "a.jsonl", tmp_path / "b.csv"
-    asked = [{**row, "frage": "which warranty?"} for row in ROWS]
-    rows.write_text("\n".join(json.dumps(row) for row in asked), encoding="utf-8")
-    _evaluate(rows, "--output", a)
-    worse = [{**row, "response": "wrong"} if row["id"] == "r3" else row for row in asked]
-    rows.write_text("\n".join(json.dumps(row) for row in worse), encoding="utf-8")
-    _evaluate(rows, "--output", b)
-
-    table = _run("compare", a, b)
-    figures = json.loads(_run("compare", a, b, "--json").stdout)
-
-    assert table.exit_code == 0, table.output
-    assert "Worst regressions" in table.stdout
-    assert figures["rows"] == 6
-    assert {lost["id"] for lost in figures["regressions"]} == {"r3"}
-    assert {lost["question"] for lost in figures["regressions"]} == {"which warranty?"}
-    assert "which warranty?" in " ".join(table.stdout.split())
-    assert _run("compare", b, b, "--fail-on-loss").exit_code == 0
-
-
-@pytest.mark.parametrize("kind", [".html", ".md", ".json"])
-def test_a_comparison_is_written_as_a_report(rows: Path, tmp_path: Path, kind: str) -> None:
-    a, b, report = tmp_path / "a.jsonl", tmp_path / "b.jsonl", tmp_path / f"report{kind}"
-    asked = "which <script> & |cell|?"
-    texts = [{**row, "frage": asked} if row["id"] == "r3" else row for row in ROWS]
-    rows.write_text("\n".join(json.dumps(row) for row in texts), encoding="utf-8")
-    _evaluate(rows, "--output", a)
-    worse = [{**row, "response": "wrong"} if row["id"] == "r3" else row for row in texts]
-    rows.write_text("\n".join(json.dumps(row) for row in worse), encoding="utf-8")
-    _evaluate(rows, "--output", b)
-
-    done = _run("compare", a, b, "--report", report, "--language", "zh")
-    text = report.read_text("utf-8")
-
-    assert done.exit_code == 0, done.output
-    shown = {
-        ".html": "which &lt;script&gt; &amp; |cell|?",
-        ".md": r"which \<script\> \& \|cell\|?",
-        ".json": json.dumps(asked)[1:-1],
-    }
-    assert shown[kind] in text
-    assert kind != ".html" or "<script" not in text
-    assert kind == ".json" or "两次评测的对比" in text
-
-
-def test_a_report_does_not_replace_what_is_compared(rows: Path, tmp_path: Path) -> None:
-    a = tmp_path / "a.jsonl"
-    _evaluate(rows, "--output", a)
-    before = a.read_bytes()
-
-    refused = [
-        _run("compare", a, a, "--report", report)
-        for report in (a, tmp_path / "report.pdf", tmp_path / "none" / "report.md")
-    ]
-
-    assert [done.exit_code for done in refused] == [1, 1, 1]
-    assert a.read_bytes() == before
 
 
 class Servers:

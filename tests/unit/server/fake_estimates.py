@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Self
 
+from rag_monitor.aggregation import keys
 from rag_monitor.aggregation.keys import COMBINED
+from rag_monitor.aggregation.latencies import fine_bucket
+from rag_monitor.aggregation.steps import steps
+from rag_monitor.aggregation.totals import Totals
 from rag_monitor.domain.fault import FAULT_METRICS
 from rag_monitor.domain.hit import HitKind
+from rag_monitor.domain.rollup import TRACES_METRIC, Rollup, RollupKey
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.trace import TraceStatus
 from rag_monitor.domain.window import Estimate, Series, Window
@@ -121,6 +126,26 @@ class FakeEstimates:
     def latency(self, selection: Selection, metric: str) -> Latency:
         scale = {"first_byte_ms": 1.0, "generation_ms": 3.2, "end_to_end_ms": 4.1}.get(metric, 0.3)
         return Latency(2160, 310 * scale, 640 * scale, 1490 * scale, 400 * scale)
+
+    def step_rows(self, selection: Selection, metric: str, step: timedelta) -> list[list[Rollup]]:
+        """Ten traces a step and one that failed; each takes a second, twice as long lately."""
+        rows = []
+        for number, window in enumerate(steps(selection.window, step)):
+            key = RollupKey(
+                project=selection.project, app=selection.app, metric=metric, minute=window.start
+            )
+            if metric == TRACES_METRIC:
+                counts = {"ok": 10 + number % 4, "error": 1}
+                rows.append(
+                    [
+                        Totals(count=count).rollup(replace(key, dimension=status))
+                        for status, count in counts.items()
+                    ]
+                )
+            else:
+                fine = {keys.latency_bucket(fine_bucket(1000.0 + 50 * number)): 11.0}
+                rows.append([Totals(count=11, total=11e3, moments=fine).rollup(key)])
+        return rows
 
     def hit_rate(self, selection: Selection, kind: HitKind, name: str, basis: str) -> Estimate:
         value = 0.87 if basis == "expected" else 0.42

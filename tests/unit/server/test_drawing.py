@@ -9,21 +9,17 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from rag_monitor.charts.durations import milliseconds, phases_of, timeline
-from rag_monitor.charts.line import LARGE, ReleaseMark, TimeAxis, trend
 from rag_monitor.charts.scores import interval_bar
+from rag_monitor.charts.time_axis import TimeAxis
 from rag_monitor.domain.judgement import Aspect, JudgeIdentity, Verdict
 from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.trace import Timings
 from rag_monitor.domain.window import Estimate, Series, Window
-from rag_monitor.server.ui.overview import judge_marks
 from rag_monitor.server.ui.pages import answer_pieces, passage_views, support_verdicts
+from rag_monitor.server.ui.pictures import judge_marks
 from rag_monitor.testing import EPOCH, make_trace
-
-YS = re.compile(r",(-?[\d.]+)")
 
 
 def point(number: int, value: float | None) -> Estimate:
@@ -39,22 +35,6 @@ def point(number: int, value: float | None) -> Estimate:
 
 def says(start: int | None, end: int | None, p: float = 0.9, index: int = 0) -> Verdict:
     return Verdict(aspect=Aspect.SUPPORT, probability=p, start=start, end=end, index=index)
-
-
-def drawn(points: list[Estimate], *marks: ReleaseMark) -> str:
-    return trend(points, marks, '<b>"', TimeAxis(UTC), LARGE)
-
-
-def test_a_gap_in_the_data_is_a_gap_in_the_line() -> None:
-    svg = drawn([point(n, None if n == 2 else 0.8) for n in range(6)])
-
-    assert svg.count("<polyline") == 2
-    assert svg.count("<polygon") == 2
-    assert svg.count('class="hint"') == 5
-
-
-def test_a_line_of_nothing_is_nothing() -> None:
-    assert drawn([point(0, None)]) == ""
 
 
 @pytest.mark.parametrize("name", ["Asia/Shanghai", "America/New_York", "Europe/Berlin", "Etc/UTC"])
@@ -91,88 +71,6 @@ def test_hours_that_clocks_leave_out_or_show_twice_are_no_trouble() -> None:
     assert hours(datetime(2026, 10, 24, 22, tzinfo=UTC)) == [
         "00:00", "01:00", "02:00", "03:00", "04:00", "05:00",
     ]  # fmt: skip
-
-
-def test_a_point_of_a_day_says_when_it_begins() -> None:
-    """Numbers are added up by days of UTC: in Shanghai those begin at eight."""
-    points = [
-        replace(point(0, 0.8), window=Window(day, day + timedelta(days=1)))
-        for day in (EPOCH.replace(hour=0) + timedelta(days=n) for n in range(4))
-    ]
-    axis = TimeAxis.over(
-        Window(points[0].window.start, points[-1].window.end), ZoneInfo("Asia/Shanghai")
-    )
-
-    told = re.findall(r"<title>([^<]*?)  ", trend(points, (), "f", axis, LARGE))
-
-    first = EPOCH.date()
-    assert told == [f"{first + timedelta(days=n):%m-%d} 08:00" for n in range(4)]
-
-
-def test_the_times_between_the_ends_of_the_axis_are_round() -> None:
-    start = EPOCH - timedelta(hours=24, minutes=7)
-    points = [
-        replace(
-            point(0, 0.8),
-            window=Window(start + n * (EPOCH - start) / 8, start + (n + 1) * (EPOCH - start) / 8),
-        )
-        for n in range(8)
-    ]
-
-    assert re.findall(r">(\d\d:\d\d)</text>", drawn(points)) == [
-        "11:53",
-        "18:00",
-        "00:00",
-        "06:00",
-        "12:00",
-    ]
-
-
-def test_releases_are_marked_where_they_appeared_and_named_where_there_is_room() -> None:
-    marks = [
-        ReleaseMark(at=EPOCH + timedelta(hours=hours), name=name)
-        for hours, name in ((1.0, "v1<"), (1.01, "v1.1"), (3.0, "a-very-long-release-name"))
-    ]
-
-    svg = drawn([point(n, 0.8) for n in range(4)], *marks)
-
-    assert svg.count('class="release"') == 3
-    assert re.findall(r'class="releasename"[^>]*>([^<]*)<', svg) == ["v1&lt;", "a-very-long-r…"]
-
-
-@given(st.integers(1, 30), st.integers(0, 1439), st.integers(5, 1000))
-def test_times_do_not_run_into_one_another_on_a_phone(days: int, minute: int, step: int) -> None:
-    """There the letters are 16 units high (app.css), and a time of five has half of that each."""
-    start = EPOCH + timedelta(days=days, minutes=minute)
-    points = [
-        replace(
-            point(0, 0.8),
-            window=Window(
-                start + n * timedelta(minutes=step), start + (n + 1) * timedelta(minutes=step)
-            ),
-        )
-        for n in range(24)
-    ]
-    svg = str(trend(points, (), "f", TimeAxis(UTC), LARGE))
-
-    width = 5 * 0.58 * 16
-    reach = {"start": (0.0, width), "middle": (width / 2, width / 2), "end": (width, 0.0)}
-    found = [
-        (float(x) - reach[anchor][0], float(x) + reach[anchor][1])
-        for x, anchor in re.findall(
-            r'<text x="(\d+)" y="\d+" text-anchor="(start|middle|end)">\d\d:\d\d</text>', svg
-        )
-    ]
-    assert len(found) >= 2
-    assert all(left[1] + 3 <= right[0] for left, right in itertools.pairwise(found))
-
-
-@given(st.lists(st.none() | st.floats(0, 1), min_size=1, max_size=8))
-def test_every_number_stays_inside_the_frame(values: list[float | None]) -> None:
-    svg = drawn([point(n, value) for n, value in enumerate(values)])
-
-    ys = [float(y) for pair in re.findall(r'points="([^"]*)"', svg) for y in YS.findall(pair)]
-    assert all(0 <= y <= LARGE.height for y in ys)
 
 
 def test_the_interval_of_a_bar_ends_where_its_upper_end_is() -> None:

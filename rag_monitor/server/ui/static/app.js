@@ -53,6 +53,10 @@ document.addEventListener("change", (event) => {
   form.submit();
 });
 
+// The zone of this machine is the likeliest to be chosen.
+const zones = document.getElementById("zones");
+if (zones) zones.prepend(new Option("", Intl.DateTimeFormat().resolvedOptions().timeZone));
+
 const help = document.getElementById("keyboard");
 document.getElementById("show-keys")?.addEventListener("click", () => help.showModal());
 
@@ -135,7 +139,7 @@ function changed(field) {
 function busy() {
   const at = document.activeElement;
   return document.hidden || (main.contains(at) && at !== main) || Boolean(String(window.getSelection()))
-    || Boolean(main.querySelector("details[open] form, [data-sent]"))
+    || Boolean(main.querySelector("details[open] form, details[open] .numbers, [data-sent], [data-chart]:hover"))
     || [...main.querySelectorAll("input, select, textarea")].some(changed);
 }
 if (fresh) {
@@ -145,7 +149,9 @@ if (fresh) {
       const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
       if (!answer.ok || answer.redirected) return;
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-      if (!busy()) main.replaceChildren(...page.getElementById("main").childNodes);
+      if (busy()) return;
+      main.replaceChildren(...page.getElementById("main").childNodes);
+      document.dispatchEvent(new Event("refreshed"));
     } catch { /* the server is away for a moment; the next round tries again */ }
   }, Number(fresh.dataset.refresh) * 1000);
 }

@@ -1,0 +1,43 @@
+"""Traffic and latency over time: one figure per step of a window, from rollups alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Protocol
+
+from rag_monitor.aggregation.latencies import LatencySummary, latency_summary
+from rag_monitor.aggregation.totals import sum_of
+from rag_monitor.domain.rollup import TRACES_METRIC, Rollup
+from rag_monitor.domain.selection import Selection
+
+
+class SteppedRows(Protocol):
+    """Where the rows come from: `Estimates`."""
+
+    def step_rows(
+        self, selection: Selection, metric: str, step: timedelta
+    ) -> Sequence[Sequence[Rollup]]:
+        """The rows of each step of the window, oldest first."""
+        ...
+
+
+def traces_by_step(
+    source: SteppedRows, selection: Selection, step: timedelta
+) -> list[Mapping[str, int]]:
+    """Traces by status, per step of the window, oldest first."""
+    counts: list[Mapping[str, int]] = []
+    for rows in source.step_rows(selection, TRACES_METRIC, step):
+        by_status: Counter[str] = Counter()
+        for row in rows:
+            by_status[row.key.dimension] += row.count
+        counts.append(by_status)
+    return counts
+
+
+def latency_by_step(
+    source: SteppedRows, selection: Selection, metric: str, step: timedelta
+) -> list[LatencySummary]:
+    """Percentiles (milliseconds) of one latency, per step of the window, oldest first."""
+    return [latency_summary(sum_of(rows)) for rows in source.step_rows(selection, metric, step)]

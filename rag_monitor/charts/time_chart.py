@@ -1,0 +1,331 @@
+"""Values over time: lines or bars, intervals, and marks where something happened.
+
+A chart is drawn here and can be read without a script. Its letters keep their size whatever its
+width: lines are stretched, words are not. What it shows also stands in its `data-chart`, from which
+`charts.js` tells the numbers under the pointer; nothing is read off the drawing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from markupsafe import Markup
+
+from rag_monitor.charts import svg
+from rag_monitor.charts.scale import Scale
+from rag_monitor.charts.time_axis import TimeAxis
+from rag_monitor.domain.window import Window
+
+_ACROSS: Final = 1000.0
+"""Units across the part of a drawing that is stretched."""
+_LETTER: Final = 7.2
+"""Pixels that a letter needs, at most about, where letters are 12 pixels high."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """What happened inside the window: a release appeared, another judge took over."""
+
+    at: datetime
+    name: str
+    kind: str = "release"
+    """Style class: `release` or `alert`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One series of a chart."""
+
+    name: str
+    values: Sequence[float | None]
+    """One per window of the chart; None is a gap."""
+    said: Sequence[str]
+    """The same as people read them, with what qualifies them."""
+    bounds: Sequence[tuple[float | None, float | None]] = ()
+    """The interval of each value; empty: there are none."""
+    kind: str = "first"
+    """Style class: `first`, `second` or `bad`."""
+    bars: bool = False
+    """For counts, which are nothing between two points."""
+
+    def runs(self) -> list[list[int]]:
+        """Numbers of values without a gap between them."""
+        runs: list[list[int]] = [[]]
+        for number, value in enumerate(self.values):
+            if value is not None:
+                runs[-1].append(number)
+            elif runs[-1]:
+                runs.append([])
+        return [run for run in runs if run]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeChart:
+    """What is to be drawn."""
+
+    label: str
+    """What it shows, for those who cannot see it."""
+    windows: Sequence[Window]
+    """One per point, oldest first, each beginning where the one before ends."""
+    lines: Sequence[Line]
+    scale: Callable[[Sequence[float]], Scale]
+    axis: TimeAxis
+    marks: Sequence[Mark] = ()
+    traces: str = ""
+    """Address of the traces behind it, to which `from` and `to` of a point are added."""
+
+    @property
+    def window(self) -> Window:
+        """From the first point to the last."""
+        return Window(self.windows[0].start, self.windows[-1].end)
+
+    def numbers(self) -> list[float]:
+        """Every value and every end of an interval."""
+        ends = [end for line in self.lines for pair in line.bounds for end in pair]
+        values = [value for line in self.lines for value in line.values]
+        return [number for number in (*values, *ends) if number is not None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """The height of a chart in pixels; it is as wide as its place."""
+
+    height: float
+    width: float
+    """In pixels, at the least: what is written must not run into one another there."""
+    ticks: int
+    """Labels on the time axis, at most."""
+    top: float = 18.0
+    """Room for the names of marks."""
+    bottom: float = 18.0
+    name: str = "large"
+    """Style class."""
+
+    @property
+    def floor(self) -> float:
+        """Where the lowest value lies."""
+        return self.height - self.bottom
+
+
+SMALL: Final = Frame(height=118, width=190, ticks=3, name="small")
+LARGE: Final = Frame(height=190, width=250, ticks=5)
+
+
+def drawn(chart: TimeChart, frame: Frame = SMALL) -> Markup:
+    """The chart; empty where there is no value. A gap in the data is a gap in the line."""
+    numbers = chart.numbers()
+    if not numbers:
+        return Markup("")
+    return _Drawing(chart, frame, chart.scale(numbers)).whole()
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawing:
+    chart: TimeChart
+    frame: Frame
+    scale: Scale
+
+    def whole(self) -> Markup:
+        parts = [*self.levels(), self.stretched(), *self.marks(), *self.times(), *self.dots()]
+        return _WHOLE.format(
+            self.frame.name,
+            self.chart.label,
+            _attribute(self.told()),
+            self.values(),
+            self.frame.height,
+            svg.joined(parts),
+        )
+
+    def told(self) -> dict[str, object]:
+        """What the script reads, and everybody who wants the numbers that were drawn."""
+        chart = self.chart
+        starts = [round(window.start.timestamp()) for window in chart.windows]
+        return {
+            "starts": [*starts, round(chart.window.end.timestamp())],
+            "times": [chart.axis.between(window) for window in chart.windows],
+            "lines": [
+                {
+                    "name": line.name,
+                    "kind": line.kind,
+                    "values": [None if v is None else round(v, 6) for v in line.values],
+                    "said": list(line.said),
+                }
+                for line in chart.lines
+            ],
+            "marks": [[round(mark.at.timestamp()), mark.name] for mark in chart.marks],
+            "range": [self.scale.low, self.scale.high],
+            "plot": [self.frame.top, self.frame.floor],
+            "traces": chart.traces,
+        }
+
+    def across(self, moment: datetime) -> float:
+        window = self.chart.window
+        return 100 * ((moment - window.start) / window.length)
+
+    def middle(self, number: int) -> float:
+        window = self.chart.windows[number]
+        return self.across(window.start + window.length / 2)
+
+    def y(self, value: float) -> float:
+        return self.frame.floor - self.scale.share(value) * (self.frame.floor - self.frame.top)
+
+    def values(self) -> Markup:
+        """The names of the levels, beside the plot."""
+        width = 8 + _LETTER * max(len(said) for _, said in self.scale.ticks)
+        texts = [_VALUE.format(width - 6, self.y(v) + 4, said) for v, said in self.scale.ticks]
+        return _VALUES.format(width, self.frame.height, svg.joined(texts))
+
+    def levels(self) -> list[Markup]:
+        return [_LEVEL.format(self.y(value)) for value, _ in self.scale.ticks]
+
+    def times(self) -> list[Markup]:
+        window = self.chart.window
+        texts = []
+        for moment in self.moments():
+            anchor = {window.start: "start", window.end: "end"}.get(moment, "middle")
+            label = self.chart.axis.label(moment)
+            texts.append(_TIME.format(self.across(moment), self.frame.height - 3, anchor, label))
+        return texts
+
+    def moments(self) -> list[datetime]:
+        """Both ends of the window, and round times between them that leave the ends room."""
+        start, end = self.chart.window.start, self.chart.window.end
+        length = self.chart.window.length
+        most = self.frame.ticks - 1
+        if most < 2:
+            return [start, end]
+        room = length * (1.65 * 5 * _LETTER / self.frame.width)
+        apart = max(length / (most + 0.5), length * (1.3 * 5 * _LETTER / self.frame.width))
+        return [start, *self.chart.axis.round_times(start + room, end - room, apart), end]
+
+    def marks(self) -> list[Markup]:
+        """A dashed line each; a name where it does not run into the one before."""
+        parts = []
+        free_from = 0.0
+        for mark in sorted(self.chart.marks, key=lambda mark: mark.at):
+            at = self.across(mark.at)
+            parts.append(
+                _MARK.format(mark.kind, at, self.frame.top - 2, self.frame.floor, mark.name)
+            )
+            name = mark.name if len(mark.name) <= 14 else mark.name[:13] + "…"
+            # In the narrowest place that the chart may have.
+            width = 100 * _LETTER * len(name) / self.frame.width
+            anchor = "start" if at < width / 2 else "end" if at > 100 - width / 2 else "middle"
+            start = at - {"start": 0.0, "middle": width / 2, "end": width}[anchor]
+            if start >= free_from:
+                parts.append(_NAME.format(mark.kind, at, anchor, name))
+                free_from = start + width + 3
+        return parts
+
+    def stretched(self) -> Markup:
+        """Lines and bands, which are as wide as the chart."""
+        parts = [part for line in self.chart.lines for part in self.line(line)]
+        return _STRETCHED.format(self.frame.height, svg.joined(parts))
+
+    def line(self, line: Line) -> list[Markup]:
+        if line.bars:
+            return [self.bar(line, n) for n, value in enumerate(line.values) if value]
+        parts = []
+        for run in line.runs():
+            parts.append(self.band(line, run))
+            if len(run) > 1:
+                at = " ".join(self.at(n, line.values[n]) for n in run)
+                parts.append(_LINE.format(line.kind, at))
+        return parts
+
+    def bar(self, line: Line, number: int) -> Markup:
+        window = self.chart.windows[number]
+        start, end = (_ACROSS / 100 * self.across(at) for at in (window.start, window.end))
+        gap = 0.15 * (end - start)
+        top = self.y(line.values[number] or 0.0)
+        return _BAR.format(
+            line.kind, start + gap / 2, top, end - start - gap, max(1.0, self.frame.floor - top)
+        )
+
+    def band(self, line: Line, run: Sequence[int]) -> Markup:
+        bounded = [n for n in run if line.bounds and None not in line.bounds[n]]
+        if not bounded:
+            return Markup("")
+        there = [self.at(n, line.bounds[n][1]) for n in bounded]
+        back = [self.at(n, line.bounds[n][0]) for n in reversed(bounded)]
+        if len(bounded) == 1:  # one point has no width: a whisker
+            return _WHISKER.format(line.kind, there[0], back[0])
+        return _BAND.format(line.kind, " ".join(there + back))
+
+    def dots(self) -> list[Markup]:
+        """Where a line ends, and values that stand alone."""
+        return [
+            _DOT.format(line.kind, self.middle(run[-1]), self.y(line.values[run[-1]] or 0.0))
+            for line in self.chart.lines
+            if not line.bars
+            for run in line.runs()
+        ]
+
+    def at(self, number: int, value: float | None) -> str:
+        return f"{_ACROSS / 100 * self.middle(number):.0f},{self.y(value or 0.0):.1f}"
+
+
+def numbers_table(chart: TimeChart, time: str) -> Markup:
+    """The numbers of the chart for those who read tables; each time leads to its traces.
+
+    Args:
+        chart: The chart.
+        time: Heading of the column of times.
+    """
+    heads = svg.joined(_HEAD.format(line.name) for line in chart.lines)
+    rows = []
+    for number, window in enumerate(chart.windows):
+        if all(line.values[number] is None for line in chart.lines):
+            continue
+        cells = svg.joined(_CELL.format(line.said[number]) for line in chart.lines)
+        said = Markup.escape(chart.axis.between(window))
+        if chart.traces:
+            ends = (f"{end:%Y-%m-%dT%H:%MZ}" for end in (window.start, window.end))
+            said = _TO_TRACES.format(chart.traces, *ends, said)
+        rows.append(_ROW.format(said, cells))
+    return _TABLE.format(chart.label, time, heads, svg.joined(rows))
+
+
+def _attribute(told: object) -> Markup:
+    """JSON for an attribute in single quotes; escaping every double quote would double it."""
+    text = json.dumps(told, ensure_ascii=False, separators=(",", ":"))
+    for letter, name in (("&", "&amp;"), ("'", "&#39;"), ("<", "&lt;"), (">", "&gt;")):
+        text = text.replace(letter, name)
+    return Markup(text)  # noqa: S704 - escaped above
+
+
+_WHOLE: Final = Markup(
+    '<div class="chart {}" role="img" aria-label="{}" data-chart=\'{}\'>{}'
+    '<svg class="plot" height="{:g}" aria-hidden="true">{}</svg></div>'
+)
+_VALUES: Final = Markup(
+    '<svg class="values" width="{:.0f}" height="{:g}" aria-hidden="true">{}</svg>'
+)
+_VALUE: Final = Markup('<text x="{:.0f}" y="{:.1f}" text-anchor="end">{}</text>')
+_LEVEL: Final = Markup('<line class="level" x2="100%" y1="{0:.1f}" y2="{0:.1f}"/>')
+_TIME: Final = Markup('<text x="{:.2f}%" y="{:g}" text-anchor="{}">{}</text>')
+_MARK: Final = Markup(
+    '<line class="mark {0}" x1="{1:.2f}%" x2="{1:.2f}%" y1="{2:g}" y2="{3:g}">'
+    "<title>{4}</title></line>"
+)
+_NAME: Final = Markup('<text class="name {}" x="{:.2f}%" y="12" text-anchor="{}">{}</text>')
+_STRETCHED: Final = Markup(
+    '<svg viewBox="0 0 1000 {0:g}" width="100%" height="{0:g}" preserveAspectRatio="none">{1}</svg>'
+)
+_LINE: Final = Markup('<polyline class="line {}" points="{}"/>')
+_BAND: Final = Markup('<polygon class="band {}" points="{}"/>')
+_WHISKER: Final = Markup('<polyline class="whisker {}" points="{} {}"/>')
+_BAR: Final = Markup('<rect class="bar {}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"/>')
+_DOT: Final = Markup('<circle class="dot {}" cx="{:.2f}%" cy="{:.1f}" r="3"/>')
+_HEAD: Final = Markup('<th scope="col" class="n">{}</th>')
+_CELL: Final = Markup('<td class="n">{}</td>')
+_ROW: Final = Markup('<tr><th scope="row">{}</th>{}</tr>')
+_TO_TRACES: Final = Markup('<a href="{}&amp;from={}&amp;to={}">{}</a>')
+_TABLE: Final = Markup(
+    '<table class="numbers"><caption class="sr">{}</caption>'
+    '<thead><tr><th scope="col">{}</th>{}</tr></thead><tbody>{}</tbody></table>'
+)
