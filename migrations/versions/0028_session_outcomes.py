@@ -1,13 +1,13 @@
 """Which sessions changed, what each is counted as, and what other tools say of them.
 
-Revision: 0028. Follows: 0026.
+Revision: 0028. Follows: 0027.
 """
 
 import sqlalchemy as sa
 from alembic import op
 
 revision = "0028"
-down_revision = "0026"
+down_revision = "0027"
 branch_labels = None
 depends_on = None
 

@@ -35,6 +35,13 @@ class PreviousRelease:
     replaced_at: datetime
     """Minute of the first trace of the release that came after."""
 
+    def last_stretch(self, length: timedelta) -> Window:
+        """The end of its time, as long as `length`, and the minute in which it was replaced.
+
+        Both releases serve while one replaces the other: the minute of the change counts.
+        """
+        return Window(self.replaced_at - length, self.replaced_at + timedelta(minutes=1))
+
 
 def baseline_window(window: Window, kind: BaselineKind) -> Window:
     """The window of the same length that `kind` compares with.

@@ -26,6 +26,7 @@ from rag_monitor.aggregation.combine import (
 )
 from rag_monitor.aggregation.comparison import (
     BaselineKind,
+    PreviousRelease,
     baseline_window,
     first_seen,
     previous_release,
@@ -196,21 +197,20 @@ class Estimates:
     ) -> Estimate | None:
         """What the window is compared with; None when there is no earlier release.
 
-        For `previous_release` the baseline is the last window of the release before the newest
-        one, the minute in which the newest one appeared included.
+        For `previous_release` the baseline is the last stretch of the release before.
         """
         if kind is not BaselineKind.PREVIOUS_RELEASE:
             return self.estimate(series, baseline_window(window, kind), min_judged=min_judged)
-        lookback = Window(window.start - self._options.release_lookback, window.end)
-        rows = self._load_traces(series.project, series.app, lookback)
-        previous = previous_release(rows, series.release)
+        previous = self.replaced_release(series, window)
         if previous is None:
             return None
         earlier = replace(series, release=previous.release)
-        # Both releases serve while one replaces the other: the minute of the change counts.
-        overlap = previous.replaced_at + timedelta(minutes=1)
-        stretch = Window(previous.replaced_at - window.length, overlap)
-        return self.estimate(earlier, stretch, min_judged=min_judged)
+        return self.estimate(earlier, previous.last_stretch(window.length), min_judged=min_judged)
+
+    def replaced_release(self, series: Series, window: Window) -> PreviousRelease | None:
+        """The release before the one of the series; looked up as `first_seen` is."""
+        rows = self._load_traces(series.project, series.app, window)
+        return previous_release(rows, series.release)
 
     def latency(self, selection: Selection, metric: str) -> LatencySummary:
         """Count, percentiles, mean (milliseconds) and histogram of one latency."""
@@ -353,8 +353,7 @@ class Estimates:
 
         Reads the minutes of all that time: to be asked seldom.
         """
-        lookback = Window(window.start - self._options.release_lookback, window.end)
-        return first_seen(self._load_traces(project, app, lookback))
+        return first_seen(self._load_traces(project, app, window))
 
     def judged_series(self, selection: Selection) -> list[Series]:
         """Every metric of scores, judge and release; what users rated is of judge `combined`."""
@@ -462,7 +461,8 @@ class Estimates:
         return self._source.load_sums(query_of(of_traces, window), step)
 
     def _load_traces(self, project: str, app: str, window: Window) -> Sequence[Rollup]:
-        query = RollupQuery(project=project, window=window, app=app, metric=TRACES_METRIC)
+        lookback = Window(window.start - self._options.release_lookback, window.end)
+        query = RollupQuery(project=project, window=lookback, app=app, metric=TRACES_METRIC)
         return self._source.load(query)
 
     def _sums(

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
+from typing import Final
 
 from rag_monitor import telemetry
 from rag_monitor.alerting.estimates import RuleEstimates
@@ -27,6 +28,8 @@ from rag_monitor.alerting.lifecycle import (
     step,
 )
 from rag_monitor.alerting.options import AlertOptions
+from rag_monitor.alerting.standing import Standing, state_of
+from rag_monitor.alerting.window_chooser import WindowChooser
 from rag_monitor.domain.alert import (
     Alert,
     AlertRule,
@@ -38,14 +41,18 @@ from rag_monitor.domain.alert import (
 )
 from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.incident import Incident
+from rag_monitor.domain.rule_state import RuleState
 from rag_monitor.domain.stored import Lease
 from rag_monitor.errors import StoreDamaged, StoreUnavailable
 from rag_monitor.store.alerts import Alerts, Silences
+from rag_monitor.store.rule_states import RuleStates
 from rag_monitor.store.rules import Rules
 
 _log = logging.getLogger(__name__)
 
 _Key = tuple[str, str, str]
+_CHOICES_A_RUN: Final = 100
+"""Windows of very many apps are chosen over several runs: each reads the counts of two weeks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +82,7 @@ class _Run:
     notifications: list[Notification] = field(default_factory=list)
     transitions: list[Transition] = field(default_factory=list)
     incidents: list[Incident] = field(default_factory=list)
+    standing: Standing = field(default_factory=lambda: Standing({}))
 
 
 class AlertEngine:
@@ -107,6 +115,7 @@ class AlertEngine:
         silences: Where silences are kept; None: there are none.
         channels: Names of the configured channels; what a rule without notifiers goes to.
         incidents: Groups what fires into incidents; None: nobody does.
+        states: Where it is kept how rules stand, and over which windows they look; None: nowhere.
         before_save: Called right before saving; gives the lease that the save depends on, or raises
             `LeaseLost` when somebody else leads by now, and nothing is written.
     """
@@ -122,6 +131,7 @@ class AlertEngine:
         silences: Silences | None = None,
         channels: Sequence[str] = (),
         incidents: IncidentTeller | None = None,
+        states: RuleStates | None = None,
         before_save: Callable[[], Lease] | None = None,
     ) -> None:
         self._rules = rules
@@ -134,7 +144,9 @@ class AlertEngine:
         self._before_save = before_save
         self._incidents = incidents
         self._estimates = estimates
-        self._evaluator = Evaluator(estimates, self._options)
+        self._states = states
+        windows = WindowChooser(estimates, most=_CHOICES_A_RUN)
+        self._evaluator = Evaluator(estimates, self._options, windows)
 
     def run(self, now: datetime | None = None) -> list[Transition]:
         """Evaluate every rule once; the windows end at the slot that contains `now`.
@@ -145,6 +157,10 @@ class AlertEngine:
         moment = slot(began_at, self._options.slot_s)
         silences = () if self._silences is None else self._silences.all()
         run = _Run(now=moment, began_at=began_at, silences=tuple(silences))
+        if self._states is not None:
+            self._evaluator.windows.begin(self._states.windows())
+            saved = self._states.all()
+            run.standing = Standing({(one.project, one.rule, one.app): one for one in saved})
         rules = {(rule.project, rule.name): rule for rule in self._rules.all()}
         standing, ended = self._standing(moment)
         for rule in rules.values():
@@ -158,7 +174,18 @@ class AlertEngine:
         if run.changed or run.notifications or run.incidents:
             lease = None if self._before_save is None else self._before_save()
             self._alerts.save(run.changed, run.notifications, incidents=run.incidents, lease=lease)
+        self._save_states(run, rules)
         return run.transitions
+
+    def _save_states(self, run: _Run, rules: Mapping[tuple[str, str], AlertRule]) -> None:
+        if self._states is None:
+            return
+        windows, changed = self._evaluator.windows.made, run.standing.changed
+        in_force = {place for place, rule in rules.items() if rule.enabled}
+        gone = run.standing.gone(in_force, run.apps)
+        if windows or changed or gone:
+            lease = None if self._before_save is None else self._before_save()
+            self._states.save(changed, windows, gone=gone, lease=lease)
 
     @staticmethod
     def _attach(
@@ -183,10 +210,26 @@ class AlertEngine:
 
     def try_rule(self, rule: AlertRule, now: datetime | None = None) -> Mapping[str, Finding]:
         """What a rule would find right now, by app. Changes nothing."""
-        moment = slot(now or self._clock.now(), self._options.slot_s)
-        # Detectors of its own: a trial must not reset the running one of a rule of that name.
-        evaluator = Evaluator(self._estimates, self._options)
+        evaluator, moment = self._trial(now)
         return {app: evaluator.evaluate(rule, app, moment) for app in evaluator.apps(rule)}
+
+    def stand_rule(self, rule: AlertRule, now: datetime | None = None) -> Mapping[str, RuleState]:
+        """How a rule would stand right now, by app, as if there were no alert. Changes nothing."""
+        evaluator, moment = self._trial(now)
+        return {
+            app: state_of(
+                rule, app, evaluator.evaluate(rule, app, moment), None, evaluator.windows, moment
+            )
+            for app in evaluator.apps(rule)
+        }
+
+    def _trial(self, now: datetime | None) -> tuple[Evaluator, datetime]:
+        # Detectors of its own: a trial must not reset the running one of a rule of that name.
+        windows = WindowChooser(self._estimates)
+        if self._states is not None:
+            windows.begin(self._states.windows())
+        moment = slot(now or self._clock.now(), self._options.slot_s)
+        return Evaluator(self._estimates, self._options, windows), moment
 
     def _standing(self, now: datetime) -> tuple[dict[_Key, Alert], list[Alert]]:
         """Pending and firing alerts by rule and app, and the resolved ones."""
@@ -220,7 +263,10 @@ class AlertEngine:
     ) -> None:
         alert = standing.get((rule.project, rule.name, app))
         finding = self._evaluator.reevaluate(rule, app, alert, run.now)
-        self._advance(run, rule, app, alert, finding)
+        moved = self._advance(run, rule, app, alert, finding)
+        if self._states is not None:
+            windows = self._evaluator.windows
+            run.standing.add(state_of(rule, app, finding, moved.alert, windows, run.now))
 
     def _close_orphans(
         self,
@@ -249,9 +295,11 @@ class AlertEngine:
 
     def _advance(
         self, run: _Run, rule: AlertRule, app: str, alert: Alert | None, finding: Finding
-    ) -> None:
+    ) -> Step:
         mute = self._muted(run, rule, app)
-        self._record(run, rule, alert, step(rule, app, alert, finding, run.now, mute=mute))
+        moved = step(rule, app, alert, finding, run.now, mute=mute)
+        self._record(run, rule, alert, moved)
+        return moved
 
     @staticmethod
     def _muted(run: _Run, rule: AlertRule, app: str) -> bool:

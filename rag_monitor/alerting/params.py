@@ -25,6 +25,10 @@ no_data         min_traces                   fewer traces than this is no data (
                                              (604800)
                 min_before                   `*`: who sent fewer traces than this in that time never
                                              sent regularly (20)
+traffic         direction                    both | drop | surge (both)
+                min_ratio                    so many times fewer than the least, or more than the
+                                             most, of the weeks before (2)
+                weeks                        compared with, 2 to 8 (4)
 judge_failures  max_share                    failed / asked (0.10)
                 judge                        (combined)
 suspect         max_share                    suspect / asked (0.05)
@@ -41,9 +45,9 @@ latency         quantile                     0.5 to 0.99 (0.9)
 budget          min_remaining                share of the budget, 0 to 1 (0: when it is spent)
 
 drop, change and burn_rate take `knowledge_base` as threshold does.
-threshold, drop, error_rate, judge_failures, suspect, hit_rate and latency also take `confidence`:
-the level of the interval they fire on (0.999: they look every few seconds, and 95% would cry wolf
-every day).
+threshold, drop, error_rate, traffic, judge_failures, suspect, hit_rate and latency also take
+`confidence`: the level of the interval they fire on (0.999: they look every few seconds, and 95%
+would cry wolf every day).
 """
 
 from __future__ import annotations
@@ -158,6 +162,12 @@ PARAMS: Final[Mapping[RuleKind, Mapping[str, Number | Word]]] = MappingProxyType
             "min_traces": Number(low=1.0, high=1e9, default=1.0),
             "since_s": Number(low=60.0, high=_YEAR_S, default=604_800.0),
             "min_before": Number(low=1.0, high=1e9, default=20.0),
+        },
+        RuleKind.TRAFFIC: {
+            "confidence": _CONFIDENCE,
+            "direction": Word(default="both", choices=("both", "drop", "surge")),
+            "min_ratio": Number(low=1.1, high=1000.0, default=2.0),
+            "weeks": Number(low=2.0, high=8.0, default=4.0),
         },
         RuleKind.JUDGE_FAILURES: {
             "confidence": _CONFIDENCE,

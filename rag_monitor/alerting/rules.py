@@ -11,8 +11,10 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
+from rag_monitor.aggregation.comparison import BaselineKind
 from rag_monitor.aggregation.keys import COMBINED
 from rag_monitor.alerting.params import PARAMS, number, required, word
+from rag_monitor.alerting.window_chooser import FOLLOWING
 from rag_monitor.domain.alert import AlertRule, FieldName, RuleKind, Severity
 from rag_monitor.domain.fault import FAULT_METRICS, Fault, fault_metric
 from rag_monitor.domain.hit import HitKind
@@ -88,35 +90,46 @@ def default_rules(app: str = "*", project: str = "default") -> list[AlertRule]:
             project=project,
             app=app,
             shipped=True,
-            **fields,  # type: ignore[arg-type]
+            **{"window_s": None, **fields},  # type: ignore[arg-type]
         )
 
+    def drops(metric: str, name: str) -> list[AlertRule]:
+        """Against the window before, and against the last release."""
+        release = {"baseline": BaselineKind.PREVIOUS_RELEASE.value}
+        return [
+            rule(f"{name} drop", RuleKind.DROP, metric=metric, hold_for_s=120.0),
+            rule(
+                f"{name} below last release",
+                RuleKind.DROP,
+                metric=metric,
+                hold_for_s=120.0,
+                params=release,
+            ),
+        ]
+
+    ticket = Severity.TICKET
     return [
-        rule("faithfulness drop", RuleKind.DROP, metric="faithfulness", hold_for_s=120.0),
-        rule("context precision drop", RuleKind.DROP, metric="context_precision", hold_for_s=120.0),
+        *drops("faithfulness", "faithfulness"),
+        *drops("context_precision", "context precision"),
         rule(
             "end-to-end latency",
             RuleKind.LATENCY,
             metric="end_to_end_ms",
-            severity=Severity.TICKET,
+            severity=ticket,
             hold_for_s=120.0,
         ),
-        rule("hit rate drop", RuleKind.HIT_RATE, severity=Severity.TICKET, hold_for_s=120.0),
+        rule("hit rate drop", RuleKind.HIT_RATE, severity=ticket, hold_for_s=120.0),
         rule("error rate", RuleKind.ERROR_RATE, hold_for_s=120.0),
-        rule("no data", RuleKind.NO_DATA),
+        rule("traffic", RuleKind.TRAFFIC, severity=ticket, hold_for_s=600.0),
+        rule("no data", RuleKind.NO_DATA, severity=ticket, window_s=3600.0),
         rule(
             "judge failures",
             RuleKind.JUDGE_FAILURES,
             metric="faithfulness",
             min_judged=20,
-            severity=Severity.TICKET,
+            severity=ticket,
         ),
-        rule(
-            "suspect share",
-            RuleKind.SUSPECT,
-            metric="faithfulness",
-            severity=Severity.TICKET,
-        ),
+        rule("suspect share", RuleKind.SUSPECT, metric="faithfulness", severity=ticket),
     ]
 
 
@@ -153,7 +166,14 @@ def _check_channels(rule: AlertRule, channels: Collection[str]) -> None:
 
 
 def _check_times(rule: AlertRule) -> None:
-    if not _MINUTE_S <= rule.window_s <= MAX_WINDOW_S:
+    if rule.window_s is None:
+        if rule.kind not in FOLLOWING:
+            raise RuleError(
+                "{field}: the window of a {kind} rule cannot follow the traffic; give seconds",
+                field=_WINDOW,
+                kind=rule.kind.value,
+            )
+    elif not _MINUTE_S <= rule.window_s <= MAX_WINDOW_S:
         raise RuleError(
             "{field}: must lie between 60 and {most:.0f} (400 days), not {value:g}; numbers are "
             "kept per minute",
@@ -283,13 +303,13 @@ def _check_burn_rate(rule: AlertRule) -> None:
             limit=limit,
             multiple=multiple,
         )
-    short = number(rule, "short_s")
-    if short is not None and short >= rule.window_s:
+    short, window_s = number(rule, "short_s"), rule.window_s or 0.0
+    if short is not None and short >= window_s:
         raise RuleError(
             "{field}: must be shorter than {window_field} ({window:g}), not {value:g}",
             field=_param("short_s"),
             window_field=_WINDOW,
-            window=rule.window_s,
+            window=window_s,
             value=short,
         )
     if rule.min_judged < MIN_JUDGED:
@@ -301,7 +321,7 @@ def _check_burn_rate(rule: AlertRule) -> None:
             value=rule.min_judged,
         )
     rate = number(rule, "judged_per_hour")
-    if rate is not None and rate * rule.window_s / 3600.0 < rule.min_judged:
+    if rate is not None and rate * window_s / 3600.0 < rule.min_judged:
         raise RuleError(
             "{field}: {rate:g} judged an hour give {judged:.3g} in the window, "
             "below {judged_field} ({least}): the rule could never fire. Take a longer "
@@ -310,7 +330,7 @@ def _check_burn_rate(rule: AlertRule) -> None:
             judged_field=_MIN_JUDGED,
             window_field=_WINDOW,
             rate=rate,
-            judged=rate * rule.window_s / 3600.0,
+            judged=rate * window_s / 3600.0,
             least=rule.min_judged,
         )
 

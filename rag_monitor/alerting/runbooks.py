@@ -50,6 +50,11 @@ SECTIONS: Final[Mapping[str, Sequence[str]]] = {
         msgid("Run rag-monitor doctor beside it: it says whether the SDK reaches the monitor."),
         msgid("If the pause was meant: silence the rule for that time."),
     ),
+    "traffic": (
+        msgid("Fewer: check what sends people to the application, and whether it answers."),
+        msgid("More: see in the trace list who asks what; a loop or a crawler asks alike."),
+        msgid("Watch error rate and latency, and the judging budget, while it lasts."),
+    ),
     "judge_failures": (
         msgid("The judge does not answer, so scores are missing. Open the page Judges."),
         msgid("Check key, quota and address of its model; rag-monitor doctor tries them."),

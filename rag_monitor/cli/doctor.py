@@ -366,6 +366,7 @@ def _store(settings: Any, clock: SharedClock) -> Store:
 def _rules(settings: Any) -> str:
     """Whether every rule reaches the channels it names, and watches an app that there is."""
     from rag_monitor.alerting.rules import rule_warnings
+    from rag_monitor.cli.doctor_checks import untold
     from rag_monitor.domain.clock import SharedClock
 
     if reason := _not_looked_at(settings):
@@ -376,6 +377,7 @@ def _rules(settings: Any) -> str:
         apps = {
             project: store.traces.app_names(project) for project in {rule.project for rule in rules}
         }
+        states = store.rule_states.all()
     doubts = [
         say("{name}: {reason}", name=f"{rule.project}/{rule.name}", reason=doubt)
         for rule in rules
@@ -391,7 +393,7 @@ def _rules(settings: Any) -> str:
                 there=", ".join(channels),
             )
     text = msgid("{count} in force, all with channels that are configured")
-    return _both(say(text, count=len(rules)), *doubts)
+    return _both(say(text, count=len(rules)), *doubts, *untold(states, any(apps.values())))
 
 
 def _messages(settings: Any) -> str:

@@ -7,20 +7,24 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from rag_monitor.alerting.conditions.wording import need, notes_text
 from rag_monitor.alerting.dispatcher import TEST_NAME, make_test_messages
 from rag_monitor.alerting.notifiers.notifier import Notifier
 from rag_monitor.cli.judging import create_judge
 from rag_monitor.cli.output import print_json, print_line
 from rag_monitor.cli.words import chosen, say
 from rag_monitor.domain.names import NameKind
+from rag_monitor.domain.rule_state import RuleState, Verdict
 from rag_monitor.domain.stored import NameCount
 from rag_monitor.domain.trace import DEFAULT_PROJECT
 from rag_monitor.errors import ConfigurationError, RagMonitorError
 from rag_monitor.i18n import msgid, translate
 from rag_monitor.ingest.rewriting import pod_names
 from rag_monitor.spelling import did_you_mean
+
+_UNTOLD_SHOWN: Final = 5
 
 Finding = tuple[str, bool, str]
 """What was looked at, whether it is in order, and what was found."""
@@ -199,3 +203,29 @@ def _pods(counted: NameCount) -> str | None:
         example=example,
         pattern=pattern,
     )
+
+
+def untold(states: Sequence[RuleState], sent: bool) -> list[str]:
+    """Which rules could not tell when they last looked, and what they would need.
+
+    Args:
+        states: Of all projects.
+        sent: Whether any application has sent traces.
+    """
+    if not sent:
+        return [say("no application has sent traces yet: nothing is watched")]
+    blind = [state for state in states if state.verdict is Verdict.CANNOT_TELL]
+    if not blind:
+        return []
+    lines = [say("{n} of {all} rules times apps cannot tell", n=len(blind), all=len(states))]
+    for state in blind[:_UNTOLD_SHOWN]:
+        reason = need(state) or notes_text(state.notes, chosen())
+        lines.append(
+            say(
+                "{name}, {app}: {reason}",
+                name=f"{state.project}/{state.rule}",
+                app=state.app,
+                reason=reason,
+            )
+        )
+    return lines

@@ -9,15 +9,16 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from rag_monitor.alerting.conditions.wording import notes_text
+from rag_monitor.alerting.conditions.wording import need_of, notes_text
 from rag_monitor.alerting.prometheus_export import EVERY_PROJECT
 from rag_monitor.alerting.prometheus_export import export_rules as export_as_prometheus
 from rag_monitor.cli.output import AsJson, print_json, print_line
 from rag_monitor.cli.remote import DEFAULT_URL, ApiKey, Remote, Url, explain, refusal
 from rag_monitor.cli.words import LanguageOption, say
 from rag_monitor.domain.alert import AlertRule, RuleKind, Severity
+from rag_monitor.domain.rule_state import Counted
 from rag_monitor.errors import ConfigurationError
-from rag_monitor.i18n import ENGLISH
+from rag_monitor.i18n import ENGLISH, translate
 
 _MOST_UNTOLD: Final = 10
 """So many apps of which a rule cannot tell have a line each."""
@@ -130,6 +131,7 @@ def _verdict(monitor: Remote, rule: dict[str, Any], days: float) -> dict[str, An
                 for app, finding in (result.get("findings") or {}).items()
                 if finding.get("active") is None
             },
+            "states": result.get("states") or {},
             "history": result.get("history"),
         }
     if reply.status in (400, 422):
@@ -139,6 +141,7 @@ def _verdict(monitor: Remote, rule: dict[str, Any], days: float) -> dict[str, An
             "reason": explain(reply),
             "warnings": [],
             "untold": {},
+            "states": {},
             "history": None,
         }
     raise refusal(reply)
@@ -157,7 +160,7 @@ def _verdict_lines(verdict: dict[str, Any], language: str) -> list[str]:
             "{name}, {app}: could not tell now ({reason})",
             name=verdict["name"],
             app=app,
-            reason=notes_text(notes, language) or "–",
+            reason=_reason(verdict["states"].get(app), notes, language),
         )
         for app, notes in list(verdict["untold"].items())[:_MOST_UNTOLD]
     ]
@@ -178,6 +181,21 @@ def _verdict_lines(verdict: dict[str, Any], language: str) -> list[str]:
         )
         for app, counts in history["apps"].items()
     ]
+
+
+def _reason(state: dict[str, Any] | None, notes: list[str], language: str) -> str:
+    """Why a rule cannot tell, with what it would need."""
+    why = notes_text(notes, language)
+    if state is None or not state["needed"]:
+        return why or "–"
+    message = need_of(
+        Counted(state["counted"]),
+        state["needed"],
+        state["has"],
+        state["window_s"],
+        state["fitting_window_s"],
+    )
+    return translate(message, language)
 
 
 def _rule(item: dict[str, Any]) -> AlertRule:

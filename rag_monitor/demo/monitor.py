@@ -19,24 +19,31 @@ Rule = dict[str, Any]
 
 
 def with_demo_rules(existing: Sequence[Mapping[str, Any]], watched: Sequence[str]) -> list[Rule]:
-    """All rules, those for drops of the watched metrics comparing a release with the one before.
+    """All rules, one for drops of each watched metric comparing a release with the one before.
 
-    A shipped rule keeps everything else; where there is none for a metric, one is written.
+    The shipped one that does so keeps everything but its pace; where there is none for a metric,
+    another drop rule is made one, or one is written.
     """
-    rules = [_tuned(rule) if _watches(rule, watched) else dict(rule) for rule in existing]
-    covered = {rule["metric"] for rule in rules if _watches(rule, watched)}
-    missing = [metric for metric in watched if metric not in covered]
+    chosen = {metric: _best(existing, metric) for metric in watched}
+    rules = [_tuned(rule) if rule in chosen.values() else dict(rule) for rule in existing]
+    missing = [metric for metric, rule in chosen.items() if rule is None]
     return rules + [_tuned(_fresh(metric)) for metric in missing]
 
 
 def watched_rules(rules: Sequence[Mapping[str, Any]], watched: Sequence[str]) -> dict[str, str]:
     """Metric to the name of its rule, for the watched metrics, in their order."""
-    names = {str(rule["metric"]): str(rule["name"]) for rule in rules if _watches(rule, watched)}
-    return {metric: names[metric] for metric in watched}
+    best = {metric: _best(rules, metric) for metric in watched}
+    return {metric: str(rule["name"]) for metric, rule in best.items() if rule is not None}
 
 
-def _watches(rule: Mapping[str, Any], watched: Sequence[str]) -> bool:
-    return rule["kind"] == "drop" and rule.get("metric") in watched
+def _best(rules: Sequence[Mapping[str, Any]], metric: str) -> Mapping[str, Any] | None:
+    """The rule for drops of a metric: one that compares releases, if there is one."""
+    drops = [rule for rule in rules if rule["kind"] == "drop" and rule.get("metric") == metric]
+    return max(drops, key=_compares_releases, default=None)
+
+
+def _compares_releases(rule: Mapping[str, Any]) -> bool:
+    return (rule.get("params") or {}).get("baseline") == "previous_release"
 
 
 def _fresh(metric: str) -> Rule:

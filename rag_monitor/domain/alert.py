@@ -24,6 +24,8 @@ class RuleKind(StrEnum):
     ERROR_RATE = "error_rate"
     """Too many traces ended in an error, beyond chance."""
     NO_DATA = "no_data"
+    TRAFFIC = "traffic"
+    """Far fewer or far more traces than in the same hours of the last weeks."""
     JUDGE_FAILURES = "judge_failures"
     SUSPECT = "suspect"
     HIT_RATE = "hit_rate"
@@ -64,7 +66,8 @@ class AlertRule:
     """One app, or `*` for each app on its own."""
     metric: str | None = None
     """A score (`faithfulness`), a latency (`end_to_end_ms`) or a hit kind (`plugin`), by `kind`."""
-    window_s: float = 3600.0
+    window_s: float | None = 3600.0
+    """None: it follows the traffic of each app (`alerting.windows`)."""
     hold_for_s: float = 0.0
     """How long the condition must hold before pending becomes firing."""
     keep_firing_s: float = 300.0
@@ -100,6 +103,8 @@ class Finding:
     """Of value, ends and baseline: `ms`; empty: a share, a rate or a count."""
     judged: int = 0
     baseline_judged: int = 0
+    needed: int = 0
+    """Where too few is why nothing can be told: so many a window needs; 0: that is not why."""
     onset_at: datetime | None = None
     """When what was found began, where that can be told: the time that the sentences name."""
     summary: str = ""

@@ -282,4 +282,11 @@ def _counts(snapshot: Snapshot) -> Iterator[Metric]:
     )
     for alert in snapshot.alerts:
         alerts.add_metric((alert.app, alert.rule, alert.state), 1.0)
-    yield from (traces, alerts)
+    states = GaugeMetricFamily(
+        "rag_monitor_rule_state",
+        "1 for what a rule says of an app: ok, pending, firing, cannot_tell or idle.",
+        labels=("app", "rule", "state"),
+    )
+    for state in snapshot.rule_states:
+        states.add_metric((state.app, state.rule, state.state), 1.0)
+    yield from (traces, alerts, states)

@@ -158,3 +158,13 @@ class AlertPoint:
     app: str
     rule: str
     state: str
+
+
+@dataclass(frozen=True, slots=True)
+class RuleStatePoint:
+    """What a rule says of an app."""
+
+    project: str
+    app: str
+    rule: str
+    state: str

@@ -21,6 +21,7 @@ from rag_monitor.aggregation.prometheus_labels import app_label, safe_label
 from rag_monitor.domain.alert import Alert, AlertState
 from rag_monitor.domain.fault import Fault, fault_metric
 from rag_monitor.domain.rollup import LATENCY_BUCKETS_S, TRACES_METRIC
+from rag_monitor.domain.rule_state import RuleState, Verdict
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.session_outcome import SESSION_METRICS
 from rag_monitor.domain.stored import TimedTrace
@@ -31,6 +32,7 @@ from rag_monitor.exposition.points import (
     FaultPoint,
     HitPoint,
     LatencyPoint,
+    RuleStatePoint,
     ScorePoint,
     SessionPoint,
     TracesPoint,
@@ -45,6 +47,8 @@ OTHER_RELEASE: Final = "other"
 MAX_SERIES: Final = 20_000
 MAX_ALERTS: Final = 5_000
 """Series of alerts, those that fire first; the rest of `MAX_SERIES` is for the apps."""
+MAX_RULE_STATES: Final = 5_000
+"""Series of rules, at most a quarter of what alerts leave; those that are in order last."""
 BUDGET_S: Final = 10.0
 """Apps that were not read after so many seconds are folded."""
 LATENCIES: Final = {
@@ -59,6 +63,13 @@ _TOGETHER: Final = 25
 _TOO_LARGE: Final = 10
 """So many apps may be too large for what is left before no further one is tried."""
 _SHOWN_FIRST: Final = (AlertState.FIRING, AlertState.PENDING, AlertState.RESOLVED)
+_STATES_FIRST: Final = (
+    Verdict.FIRING,
+    Verdict.PENDING,
+    Verdict.CANNOT_TELL,
+    Verdict.OK,
+    Verdict.IDLE,
+)
 
 App = tuple[str, str]
 """Project and app."""
@@ -77,6 +88,7 @@ class Snapshot:
     hits: tuple[HitPoint, ...] = ()
     traces: tuple[TracesPoint, ...] = ()
     alerts: tuple[AlertPoint, ...] = ()
+    rule_states: tuple[RuleStatePoint, ...] = ()
     apps_folded: Mapping[str, int] = field(default_factory=dict)
     """By project, the apps that have no series of their own."""
 
@@ -91,6 +103,7 @@ class Snapshot:
             + 4 * len(self.hits)
             + len(self.traces)
             + len(self.alerts)
+            + len(self.rule_states)
         )
 
     @property
@@ -98,7 +111,7 @@ class Snapshot:
         """Those that have a series."""
         kinds = (
             *(self.scores, self.faults, self.sessions, self.latencies),
-            *(self.hits, self.traces, self.alerts),
+            *(self.hits, self.traces, self.alerts, self.rule_states),
         )
         return {point.project for kind in kinds for point in kind}
 
@@ -113,6 +126,7 @@ class Snapshot:
             hits=tuple(point for point in self.hits if point.project == project),
             traces=tuple(point for point in self.traces if point.project == project),
             alerts=tuple(point for point in self.alerts if point.project == project),
+            rule_states=tuple(point for point in self.rule_states if point.project == project),
             apps_folded={
                 name: count for name, count in self.apps_folded.items() if name == project
             },
@@ -131,6 +145,7 @@ def together(parts: Iterable[Snapshot]) -> Snapshot:
         hits=tuple(point for part in all_parts for point in part.hits),
         traces=tuple(point for part in all_parts for point in part.traces),
         alerts=tuple(point for part in all_parts for point in part.alerts),
+        rule_states=tuple(point for part in all_parts for point in part.rule_states),
     )
 
 
@@ -158,6 +173,7 @@ def build(
     apps: Sequence[App],
     now: datetime,
     alerts: Iterable[Alert] = (),
+    rule_states: Iterable[RuleState] = (),
     *,
     memory: Memory | None = None,
     leads: bool = False,
@@ -174,6 +190,7 @@ def build(
             releases are folded, then the app is left out; all after the last one that fits are.
         now: Aware UTC.
         alerts: All alerts of these apps; inactive ones are not shown.
+        rule_states: How rules stand on these apps.
         memory: Of the builds before; None: there were none.
         leads: Whether this process leads.
         window: How far back estimates look.
@@ -183,9 +200,10 @@ def build(
     """
     end = now.replace(second=0, microsecond=0) + timedelta(minutes=1)
     shown = _alerts(alerts)[: min(MAX_ALERTS, max_series)]
-    room = max_series - len(shown)
+    standing = _rule_states(rule_states)[: min(MAX_RULE_STATES, (max_series - len(shown)) // 4)]
+    room = max_series - len(shown) - len(standing)
     named: set[App] = set()
-    parts = [Snapshot(leads=leads, alerts=shown)]
+    parts = [Snapshot(leads=leads, alerts=shown, rule_states=standing)]
     reading = _Reading(window=Window(end - window, end), memory=memory or Memory(), recent=recent)
     ends_at = time.monotonic() + budget_s
     too_large = 0
@@ -446,5 +464,19 @@ def _alerts(alerts: Iterable[Alert]) -> tuple[AlertPoint, ...]:
             state=alert.state.value,
         ): None
         for alert in sorted(shown, key=lambda alert: _SHOWN_FIRST.index(alert.state))
+    }
+    return tuple(points)
+
+
+def _rule_states(states: Iterable[RuleState]) -> tuple[RuleStatePoint, ...]:
+    order = list(_STATES_FIRST)
+    points = {
+        RuleStatePoint(
+            project=state.project,
+            app=app_label(state.project, state.app),
+            rule=safe_label(state.rule),
+            state=state.verdict.value,
+        ): None
+        for state in sorted(states, key=lambda one: order.index(one.verdict))
     }
     return tuple(points)

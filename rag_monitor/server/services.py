@@ -13,12 +13,12 @@ from rag_monitor.alerting.replay import Replay
 from rag_monitor.config import Settings
 from rag_monitor.domain.alert import AlertRule, Finding
 from rag_monitor.domain.clock import Clock, SystemClock
+from rag_monitor.domain.rule_state import RuleState
 from rag_monitor.domain.stored import Assembling, JudgeSpending
 from rag_monitor.exposition.page import MetricsPage
 from rag_monitor.ingest.receiver import Receiver
 from rag_monitor.server.backfill import Backfill
 from rag_monitor.server.readiness import HealthReport
-from rag_monitor.server.undecided_rules import UndecidedRules
 from rag_monitor.store.alerts import Alerts, Silences
 from rag_monitor.store.annotations import FeedbackAnnotations
 from rag_monitor.store.audit import AuditLog
@@ -29,6 +29,7 @@ from rag_monitor.store.inventory import Inventory
 from rag_monitor.store.keys import Keys
 from rag_monitor.store.label_queue import LabelQueue
 from rag_monitor.store.outage import Pulse
+from rag_monitor.store.rule_states import RuleStates
 from rag_monitor.store.rules import Rules
 from rag_monitor.store.sessions import Sessions
 from rag_monitor.store.tasks import Tasks
@@ -91,6 +92,7 @@ class Services:
     feedback: FeedbackAnnotations
     label_queue: LabelQueue
     rules: Rules
+    rule_states: RuleStates
     alerts: Alerts
     silences: Silences
     incidents: Incidents
@@ -105,6 +107,8 @@ class Services:
     """Raises `RuleError` when the rule cannot work."""
     try_rule: Callable[[AlertRule], Mapping[str, Finding]]
     """What a rule would find right now, by app."""
+    stand_rule: Callable[[AlertRule], Mapping[str, RuleState]]
+    """How a rule stands right now on each app: the window it has there, and what it needs."""
     replay_rule: Callable[[AlertRule, datetime, datetime], Replay]
     """What a rule would have done on stored history."""
     metrics_text: MetricsText
@@ -126,7 +130,5 @@ class Services:
     background: Sequence[Pulse | MetricsPage] = ()
     """Threads that prepare what must be answered at once; to be started and stopped with the
     process."""
-    blindness: UndecidedRules = field(default_factory=UndecidedRules)
-    """Which rules cannot tell."""
     settings: Settings = field(default_factory=Settings)
     clock: Clock = field(default_factory=SystemClock)

@@ -28,6 +28,7 @@ from rag_monitor.server.readiness import HealthReport
 from rag_monitor.server.services import JudgeInfo, Services
 from rag_monitor.store.alerts import Alerts
 from rag_monitor.store.outage import Outage, Pulse
+from rag_monitor.store.rule_states import RuleStates
 from rag_monitor.store.store import Store
 from rag_monitor.store.traces import Traces
 from rag_monitor.worker.jobs import derive_everything
@@ -49,13 +50,22 @@ class Snapshots:
         estimates: Where numbers come from.
         traces: Which apps there are, and how busy they are.
         alerts: Where alerts are kept.
+        states: Where it is kept how rules stand.
         clock: Tells the present minute.
     """
 
-    def __init__(self, estimates: Estimates, traces: Traces, alerts: Alerts, clock: Clock) -> None:
+    def __init__(
+        self,
+        estimates: Estimates,
+        traces: Traces,
+        alerts: Alerts,
+        states: RuleStates,
+        clock: Clock,
+    ) -> None:
         self._estimates = estimates
         self._traces = traces
         self._alerts = alerts
+        self._states = states
         self._clock = clock
         self._memory: Memory | None = None
 
@@ -73,6 +83,7 @@ class Snapshots:
             self._apps(now),
             now,
             [alert for state in _SHOWN for alert in self._alerts.load(None, state)],
+            self._states.all(),
             memory=self._memory,
             leads=True,
             recent=_Recent(self._traces, now - WINDOW),
@@ -131,7 +142,7 @@ def wire_services(
     """Everything `create_app` needs; `own` takes note of requests."""
     estimates = runtime.estimates
     pulse = Pulse(store.ping, shared=store.shared_outage)
-    snapshots = Snapshots(estimates, store.traces, store.alerts, clock)
+    snapshots = Snapshots(estimates, store.traces, store.alerts, store.rule_states, clock)
     leading = runtime.leadership is not None
     metrics = MetricsPage(snapshots.build if leading else None, lambda: runtime.leads, pulse)
     unready = Outage(logger, "not ready", store.shared_outage)
@@ -158,6 +169,7 @@ def wire_services(
         feedback=store.feedback,
         label_queue=store.label_queue,
         rules=store.rules,
+        rule_states=store.rule_states,
         alerts=store.alerts,
         silences=store.silences,
         incidents=store.incidents,
@@ -177,6 +189,7 @@ def wire_services(
         ),
         check_rule=partial(check_rule, channels=tuple(settings.notifiers)),
         try_rule=runtime.try_rule,
+        stand_rule=runtime.engine.stand_rule,
         replay_rule=runtime.replay_rule,
         metrics_text=metrics.page,
         health=health,

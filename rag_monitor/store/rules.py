@@ -12,6 +12,7 @@ from rag_monitor.domain.clock import Clock
 from rag_monitor.errors import NotFound, RuleError
 from rag_monitor.store.alert_rows import dump_rule, load_rule
 from rag_monitor.store.engine import Database
+from rag_monitor.store.rule_state_tables import rule_windows
 from rag_monitor.store.tables import rules, secrets, silences
 
 _SHIPPED: Final = "default rules shipped"
@@ -49,7 +50,7 @@ class Rules:
         self._database.transact(lambda connection: connection.execute(statement, [row]))
 
     def rename(self, name: str, rule: AlertRule) -> None:
-        """Put `rule` in the place of the one called `name`, with the silences of that one.
+        """Put `rule` in the place of the one called `name`, with its silences and windows.
 
         Of two who rename at once one is refused, whatever either had seen before.
 
@@ -75,6 +76,8 @@ class Rules:
                 )
             muted = silences.c.project == rule.project, silences.c.rule == name
             connection.execute(update(silences).where(*muted).values(rule=rule.name))
+            fixed = rule_windows.c.project == rule.project, rule_windows.c.rule == name
+            connection.execute(update(rule_windows).where(*fixed).values(rule=rule.name))
 
         now = self._clock.now()
         self._database.transact(work)

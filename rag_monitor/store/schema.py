@@ -10,6 +10,7 @@ from rag_monitor.store import (
     document_tables,
     feedback_tables,
     incident_tables,
+    rule_state_tables,
     session_tables,
     tables,
     topic_tables,
@@ -17,8 +18,13 @@ from rag_monitor.store import (
 
 # A module's tables are part of `metadata` once it is imported.
 _DECLARED: Final = (
-    *(document_tables, feedback_tables, incident_tables, session_tables),
-    *(tables, topic_tables),
+    document_tables,
+    feedback_tables,
+    incident_tables,
+    rule_state_tables,
+    session_tables,
+    tables,
+    topic_tables,
 )
 metadata: Final[MetaData] = tables.traces.metadata
 """With every table of these modules."""

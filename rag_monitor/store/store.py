@@ -36,6 +36,7 @@ from rag_monitor.store.raw_spans import AssemblyBacklog
 from rag_monitor.store.replies import Replies
 from rag_monitor.store.retention import Ballast, Retention
 from rag_monitor.store.rollups import Rollups
+from rag_monitor.store.rule_states import RuleStates
 from rag_monitor.store.rules import Rules
 from rag_monitor.store.score_rows import ScoreExportFeed
 from rag_monitor.store.session_outcomes import SessionOutcomes
@@ -103,6 +104,7 @@ class Store:
         self.topic_feed: Final = TopicFeed(database, clock)
         self.rollups: Final = Rollups(database, clock)
         self.rules: Final = Rules(database, clock)
+        self.rule_states: Final = RuleStates(database)
         self.alerts: Final = Alerts(database, clock)
         self.incidents: Final = Incidents(database)
         self.incident_traces: Final = IncidentTraces(database)

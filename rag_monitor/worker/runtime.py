@@ -223,6 +223,7 @@ def build_runtime(
         silences=store.silences,
         channels=tuple(channels),
         incidents=IncidentTeller(store.incidents, store.incident_traces, settings.alerts),
+        states=store.rule_states,
         before_save=leadership.require,
     )
     if settings.role not in ("all", "worker"):

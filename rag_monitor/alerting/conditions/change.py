@@ -201,6 +201,7 @@ class ChangeDetectors:
             return Finding(
                 active=None,
                 judged=stream.judged,
+                needed=rule.min_judged,
                 summary=Message(
                     "{judged} judged of {subject}, {needed} are needed",
                     judged=stream.judged,

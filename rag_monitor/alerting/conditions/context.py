@@ -45,6 +45,11 @@ class EvaluationContext:
         )
 
     @property
+    def window_s(self) -> float:
+        """Length of the window, seconds: the rule's own, or the one that was chosen for the app."""
+        return self.window.length.total_seconds()
+
+    @property
     def knowledge_base(self) -> str | None:
         """The knowledge base that the rule watches; None: all traces."""
         named = "knowledge_base" in PARAMS[self.rule.kind]

@@ -112,6 +112,7 @@ def _finding(
         baseline=limit,
         judged=now.judged,
         baseline_judged=before.judged if before is not None else 0,
+        needed=rule.min_judged if active is None else 0,
         summary=Message(
             "hit rate of {kind} {name} in {app}: {value}, {against} ({level} interval {bounds}; "
             "{traces} in {span})",
@@ -123,7 +124,7 @@ def _finding(
             level=wording.percent(now.confidence),
             bounds=wording.interval(now.lower, now.upper),
             traces=wording.traces(now.judged),
-            span=wording.span(rule.window_s),
+            span=wording.span(context.window_s),
         ),
         notes=more if active is not None else ("few_traces",),
     )

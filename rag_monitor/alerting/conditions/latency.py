@@ -39,7 +39,7 @@ def latency(context: EvaluationContext) -> Finding:
     quantile = required(rule, "quantile")
     now = _quantile(context, context.window, quantile)
     if now is None:
-        return _inconclusive(context)
+        return _too_few(context, judged=_count(context, context.window))
     limit = number(rule, "max_ms")
     if limit is not None:
         return _finding(
@@ -48,9 +48,10 @@ def latency(context: EvaluationContext) -> Finding:
     kind = word(rule, "baseline")
     before = _quantile(context, context.earlier(kind), quantile)
     if before is None:
-        return _inconclusive(context)
+        baseline_judged = _count(context, context.earlier(kind))
+        return _too_few(context, judged=now.count, baseline_judged=baseline_judged)
     if before.upper is None:
-        return _open_baseline(context, quantile)
+        return _open_baseline(context, now, before, quantile)
     slower = now.value >= before.value * (1.0 + required(rule, "min_rise"))
     return _finding(
         context,
@@ -109,15 +110,23 @@ def _finding(
             level=wording.percent(confidence),
             bounds=wording.latencies(now.lower, now.upper),
             traces=wording.traces(now.count),
-            span=wording.span(rule.window_s),
+            span=wording.span(context.window_s),
         ),
     )
 
 
-def _inconclusive(context: EvaluationContext) -> Finding:
+def _count(context: EvaluationContext, window: Window) -> int:
+    metric = context.rule.metric or ""
+    return context.estimates.latency(context.selection(window), metric).count
+
+
+def _too_few(context: EvaluationContext, judged: int, baseline_judged: int = 0) -> Finding:
     rule = context.rule
     return Finding(
         active=None,
+        judged=judged,
+        baseline_judged=baseline_judged,
+        needed=rule.min_judged,
         summary=Message(
             "too few traces of {app} with {metric}; {needed} are needed",
             app=context.app,
@@ -128,11 +137,16 @@ def _inconclusive(context: EvaluationContext) -> Finding:
     )
 
 
-def _open_baseline(context: EvaluationContext, quantile: float) -> Finding:
+def _open_baseline(
+    context: EvaluationContext, now: _Quantile, before: _Quantile, quantile: float
+) -> Finding:
     """Cannot tell: the interval of the baseline has no upper end."""
     needed = least_for_upper(quantile, required(context.rule, "confidence"))
     return Finding(
         active=None,
+        judged=now.count,
+        baseline_judged=before.count,
+        needed=needed,
         summary=Message(
             "too few traces of {app} in the baseline for a {quantile}; {needed} are needed",
             app=context.app,

@@ -61,7 +61,7 @@ def threshold(context: EvaluationContext) -> Finding:
             bounds=wording.interval(wide.lower, wide.upper),
             judged=estimate.judged,
             traces=wording.counted(rule.metric, estimate.traces),
-            span=wording.span(rule.window_s),
+            span=wording.span(context.window_s),
         ),
         worst_traces=context.worst_traces() if active else (),
         notes=estimate.notes,
@@ -81,7 +81,7 @@ def drop(context: EvaluationContext) -> Finding:
     if kind == "previous_release":
         releases = context.estimates.releases(rule.project, context.app, context.window)
         if not releases:
-            return Finding(active=None, notes=("no_release",))
+            return Finding(active=None, needed=rule.min_judged, notes=("no_release",))
         release = releases[0]
     series = context.series(release)
     now = context.estimates.estimate(series, context.window, min_judged=rule.min_judged)
@@ -145,7 +145,7 @@ def _drop_summary(
         level=wording.percent(required(context.rule, "confidence")),
         bounds=wording.interval(change.lower, change.upper),
         judged=now.judged,
-        span=wording.span(context.rule.window_s),
+        span=wording.span(context.window_s),
         before=before.judged,
         baseline=baseline,
     )
@@ -177,6 +177,7 @@ def _inconclusive(
         baseline=None if before is None else before.value,
         judged=estimate.judged,
         baseline_judged=baseline_judged,
+        needed=needed if few else 0,
         summary=Message(
             text,
             metric=context.rule.metric,
@@ -193,13 +194,14 @@ def burn_rate(context: EvaluationContext) -> Finding:
     """Active when the gated long window and the raw short window both burn too fast."""
     rule = context.rule
     slo, multiple = required(rule, "slo"), required(rule, "multiple")
-    short_s = number(rule, "short_s") or max(60.0, rule.window_s / 12.0)
+    short_s = number(rule, "short_s") or max(60.0, context.window_s / 12.0)
     short_window = Window.ending(context.window.end, timedelta(seconds=short_s))
     long = context.estimates.bad_count(context.series(), context.window)
     if long.judged < rule.min_judged:
         return Finding(
             active=None,
             judged=long.judged,
+            needed=rule.min_judged,
             summary=Message(
                 "{judged} judged of {subject}, {needed} are needed",
                 judged=long.judged,
@@ -224,7 +226,7 @@ def burn_rate(context: EvaluationContext) -> Finding:
     share = long.effective_bad / long.effective_judged if long.effective_judged else 0.0
     bounds = wilson_interval(*long.worth(0.95))
     judged = Message(
-        "{judged} judged in {span}", judged=long.judged, span=wording.span(rule.window_s)
+        "{judged} judged in {span}", judged=long.judged, span=wording.span(context.window_s)
     )
     if short is not None:
         judged = Message(

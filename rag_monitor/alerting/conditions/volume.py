@@ -1,9 +1,7 @@
-"""No data, errors, judge failures, suspect share and budget: is the monitor still looking?"""
+"""Errors, judge failures, suspect share and budget: is the monitor still looking?"""
 
 from __future__ import annotations
 
-import math
-from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from rag_monitor.alerting.conditions import wording
@@ -11,67 +9,14 @@ from rag_monitor.alerting.conditions.context import EvaluationContext
 from rag_monitor.alerting.params import required
 from rag_monitor.domain.alert import Finding
 from rag_monitor.domain.trace import TraceStatus
-from rag_monitor.domain.window import Window
 from rag_monitor.i18n import Message, msgid
 from rag_monitor.statistics.clusters import INDEPENDENT, DesignEffect
 from rag_monitor.statistics.wilson import wilson_interval
-
-_HOUR: Final = timedelta(hours=1)
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_LEAST_WINDOWS: Final = 3
-"""Whoever sent in fewer windows tried something, or asked golden questions once."""
-_REGULAR_SHARE: Final = 0.2
-"""Of the windows from the first to the last it sent in; less is now and then: a run every night
-makes a twelfth of the hours, an app that is used on weekdays from nine to five a quarter."""
 
 _FEW_JUDGED: Final = (
     msgid("{total} judgements of {app}, {needed} are needed"),
     "few_judged",
 )
-
-
-def no_data(context: EvaluationContext) -> Finding:
-    """Active when an app that used to send sends too little.
-
-    A rule that names its app expects it to send. Under `*` only an app that sent regularly is: not
-    one that somebody tried out, nor a golden run, nor one whose traces were all imported; and one
-    that has been silent for longer than `since_s` is forgotten.
-    """
-    rule = context.rule
-    count = sum(context.estimates.traces(context.selection()).values())
-    active = count < required(rule, "min_traces")
-    if active and rule.app == "*" and count == 0:
-        active = _sent_regularly(context, timedelta(seconds=required(rule, "since_s")))
-    return Finding(
-        active=active,
-        value=float(count),
-        baseline=required(rule, "min_traces"),
-        summary=Message(
-            "{app} sent {traces} in {span}",
-            app=context.app,
-            traces=wording.traces(count),
-            span=wording.span(rule.window_s),
-        ),
-    )
-
-
-def _sent_regularly(context: EvaluationContext, since: timedelta) -> bool:
-    """Whether the app used to send in such windows, between `since` ago and the present one.
-
-    The present one is left out: what a new app sends while this runs is no sign that it used to
-    send. Windows are taken as whole hours, from a round time on, which are added up already.
-    """
-    step = max(1, math.ceil(context.rule.window_s / _HOUR.total_seconds())) * _HOUR
-    end = context.window.start
-    start = context.window.end - since
-    start -= (start - _EPOCH) % step
-    if start >= end:
-        return False
-    counts = context.estimates.live_by_step(context.selection(Window(start, end)), step)
-    busy = [place for place, count in enumerate(counts) if count]
-    if len(busy) < _LEAST_WINDOWS or sum(counts) < required(context.rule, "min_before"):
-        return False
-    return len(busy) >= _REGULAR_SHARE * (busy[-1] - busy[0] + 1)
 
 
 def error_rate(context: EvaluationContext) -> Finding:
@@ -145,6 +90,7 @@ def _share(
         return Finding(
             active=None,
             judged=total,
+            needed=rule.min_judged,
             summary=Message(few[0], total=total, app=context.app, needed=rule.min_judged),
             notes=(few[1],),
         )
@@ -172,7 +118,7 @@ def _share(
             bounds=wording.interval(bounds.lower, bounds.upper),
             count=count,
             total=total,
-            span=wording.span(rule.window_s),
+            span=wording.span(context.window_s),
         ),
         worst_traces=context.worst_traces() if active and worst else (),
     )

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from typing import Final
 
+from rag_monitor.domain.rule_state import Counted, RuleState
 from rag_monitor.domain.session_outcome import SESSION_METRICS
 from rag_monitor.i18n import Message, msgid, translate
 
@@ -121,12 +122,47 @@ NOTES: Final[Mapping[str, Message]] = {
     "incomplete": Message("incomplete window"),
     "interval_withheld": Message("no interval for one side"),
     "judge_failures": Message("many judge failures"),
+    "no_baseline": Message("no earlier release"),
+    "learning_rhythm": Message("its rhythm is not known yet"),
+    "no_earlier_weeks": Message("no earlier weeks"),
     "no_hits_seen": Message("nothing was hit yet"),
     "no_release": Message("no earlier release"),
     "no_traces": Message("no traces"),
     "rule_removed": Message("the rule was removed"),
     "several_judges": Message("several judges"),
 }
+_NEEDS: Final = {
+    Counted.JUDGED: msgid("needs {needed} judged in {span}, has {has}"),
+    Counted.TRACES: msgid("needs {needed} traces in {span}, has {has}"),
+}
+_NEEDS_LONGER: Final = {
+    Counted.JUDGED: msgid("needs {needed} judged in {span}, has {has}; {fitting} would do"),
+    Counted.TRACES: msgid("needs {needed} traces in {span}, has {has}; {fitting} would do"),
+}
+
+
+def need(state: RuleState) -> Message | None:
+    """What a rule that cannot tell would need; None: more would not help it."""
+    if not state.needed:
+        return None
+    return need_of(state.counted, state.needed, state.has, state.window_s, state.fitting_window_s)
+
+
+def need_of(
+    counted: Counted, needed: int, has: int, window_s: float, fitting_window_s: float | None
+) -> Message:
+    """That so many are needed, and the window that would have them, as `RuleState` holds them."""
+    longer = fitting_window_s is not None and fitting_window_s != window_s
+    texts = _NEEDS_LONGER if longer else _NEEDS
+    return Message(
+        texts[counted],
+        needed=needed,
+        span=span(window_s),
+        has=has,
+        fitting=span(fitting_window_s or 0.0),
+    )
+
+
 _MEASURES: Final[Mapping[str, str]] = {
     "detector": msgid("detector {number}"),
     "alarm_at": msgid("alarm at {number}"),

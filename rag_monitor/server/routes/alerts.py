@@ -15,6 +15,7 @@ from rag_monitor.i18n import Message, msgid
 from rag_monitor.server import audit
 from rag_monitor.server.auth import Reader, ServicesOf, Writer
 from rag_monitor.server.problems import AskedLanguage, ProblemError, translated
+from rag_monitor.server.rule_windows import change_window
 from rag_monitor.server.schemas.alerts import (
     AcknowledgeIn,
     AlertOut,
@@ -28,6 +29,7 @@ from rag_monitor.server.schemas.alerts import (
     SilenceOut,
     SilencesOut,
 )
+from rag_monitor.server.schemas.rule_states import RuleStateOut, RuleWindowIn
 from rag_monitor.server.schemas.values import Name, RowId
 from rag_monitor.server.validation import OnceRoute, require_known, sentences, unknown_names
 
@@ -40,7 +42,12 @@ MAX_SILENCE: Final = timedelta(days=366)
 def list_rules(services: ServicesOf, caller: Reader) -> RulesOut:
     """All rules of the project."""
     rules = services.rules.all(caller.project)
-    return RulesOut(rules=[RuleOut.from_domain(rule) for rule in rules], project=caller.project)
+    return RulesOut(
+        rules=[RuleOut.from_domain(rule) for rule in rules],
+        states=[RuleStateOut.from_domain(one) for one in services.rule_states.all(caller.project)],
+        empty=not any(one.kept for one in services.traces.apps(caller.project)),
+        project=caller.project,
+    )
 
 
 @router.put("/rules")
@@ -77,6 +84,15 @@ def replace_rules(
     return list_rules(services, caller)
 
 
+@router.put("/rules/window")
+def fix_window(
+    services: ServicesOf, request: Request, caller: Writer, given: RuleWindowIn
+) -> RulesOut:
+    """Let a rule look at one app over this window, or (null) over its own again."""
+    change_window(services, request, caller, given)
+    return list_rules(services, caller)
+
+
 @router.post("/rules/check")
 def check_rule(
     services: ServicesOf,
@@ -100,7 +116,11 @@ def check_rule(
         replayed = services.replay_rule(rule, now - timedelta(days=days), now)
     apps = [summary.app for summary in services.traces.apps(caller.project) if summary.kept]
     return RuleChecked.from_domain(
-        rule, findings, replayed, translated(rule_warnings(rule, apps), language)
+        rule,
+        findings,
+        replayed,
+        translated(rule_warnings(rule, apps), language),
+        services.stand_rule(rule),
     )
 
 

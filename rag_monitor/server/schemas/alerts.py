@@ -9,7 +9,10 @@ from typing import Annotated
 from pydantic import Field
 
 from rag_monitor.alerting.replay import Replay
+from rag_monitor.alerting.window_chooser import FOLLOWING
 from rag_monitor.domain.alert import Alert, AlertRule, Finding, RuleKind, Severity, Silence
+from rag_monitor.domain.rule_state import RuleState
+from rag_monitor.server.schemas.rule_states import RuleStateOut
 from rag_monitor.server.schemas.values import (
     Flag,
     Given,
@@ -24,6 +27,7 @@ from rag_monitor.server.schemas.values import (
     finite,
 )
 
+_HOUR_S = 3600.0
 _Seconds = Annotated[Number, Field(ge=0, le=34_560_000)]
 _Param = Annotated[Number, Field(allow_inf_nan=False)] | Annotated[str, Field(max_length=500)]
 
@@ -35,7 +39,13 @@ class RuleIn(Given):
     kind: RuleKind = Field(examples=["drop"])
     app: Name = Field(default="*", description="One app, or `*` for each app on its own.")
     metric: MetricName | None = Field(default=None, examples=["faithfulness"])
-    window_s: Annotated[Number, Field(ge=60, le=34_560_000)] = 3600.0
+    window_s: Number | None = Field(
+        default=None,
+        ge=60,
+        le=34_560_000,
+        description="null: it follows the traffic of each app; of `change`, `burn_rate`, `no_data` "
+        "and `budget`, which cannot follow: an hour.",
+    )
     hold_for_s: _Seconds = 0.0
     keep_firing_s: _Seconds = 300.0
     repeat_s: _Seconds = 14_400.0
@@ -61,7 +71,7 @@ class RuleIn(Given):
             project=project,
             app=self.app,
             metric=self.metric,
-            window_s=self.window_s,
+            window_s=_HOUR_S if self._needs_fixed_window() else self.window_s,
             hold_for_s=self.hold_for_s,
             keep_firing_s=self.keep_firing_s,
             repeat_s=self.repeat_s,
@@ -73,6 +83,9 @@ class RuleIn(Given):
             enabled=self.enabled,
             shipped=self.shipped,
         )
+
+    def _needs_fixed_window(self) -> bool:
+        return self.window_s is None and self.kind not in FOLLOWING
 
 
 class RuleOut(RuleIn):
@@ -111,9 +124,11 @@ class RulesIn(Given):
 
 
 class RulesOut(Wire):
-    """All rules of the project."""
+    """All rules of the project, and how they stand."""
 
     rules: list[RuleOut]
+    states: list[RuleStateOut] = Field(description="Per app and rule that is in force.")
+    empty: bool = Field(description="No application has sent traces yet: nothing is watched.")
     project: str = Field(description="Whose rules these are.")
 
 
@@ -135,6 +150,9 @@ class FindingOut(Wire):
     )
     summary: str
     summary_zh: str
+    needed: int = Field(
+        description="Where too few is why nothing can be told: so many a window needs; else 0."
+    )
     worst_traces: list[str]
     notes: list[str]
 
@@ -150,6 +168,7 @@ class FindingOut(Wire):
             baseline=finite(finding.baseline),
             judged=finding.judged,
             baseline_judged=finding.baseline_judged,
+            needed=finding.needed,
             onset_at=finding.onset_at,
             summary=finding.summary,
             summary_zh=finding.summary_zh,
@@ -217,6 +236,9 @@ class RuleChecked(Wire):
     findings: dict[str, FindingOut] | None = Field(
         description="By app; null when dry runs are not offered."
     )
+    states: dict[str, RuleStateOut] = Field(
+        default={}, description="By app: the window that the rule has there, and what it needs."
+    )
     history: HistoryOut | None = Field(
         default=None, description="null unless `days` was given, or where it is not offered."
     )
@@ -232,12 +254,14 @@ class RuleChecked(Wire):
         findings: Mapping[str, Finding],
         history: Replay | None = None,
         warnings: Sequence[str] = (),
+        states: Mapping[str, RuleState] | None = None,
     ) -> RuleChecked:
         """The outcome as it goes out."""
         return cls(
             ok=True,
             rule=RuleOut.from_domain(rule),
             findings={app: FindingOut.from_domain(f) for app, f in findings.items()},
+            states={app: RuleStateOut.from_domain(one) for app, one in (states or {}).items()},
             history=None if history is None else HistoryOut.from_domain(history),
             warnings=list(warnings),
         )

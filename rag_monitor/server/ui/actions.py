@@ -25,8 +25,10 @@ from rag_monitor.server.auth import COOKIE, NOBODY, gate_of, services_of
 from rag_monitor.server.giving_up import retry
 from rag_monitor.server.marks import keep_feedback, what_it_does
 from rag_monitor.server.problems import ProblemError
+from rag_monitor.server.rule_windows import change_window
 from rag_monitor.server.schemas.alerts import RuleIn
 from rag_monitor.server.schemas.feedback import FeedbackIn
+from rag_monitor.server.schemas.rule_states import RuleWindowIn
 from rag_monitor.server.ui import key_form
 from rag_monitor.server.ui.alert_pages import SILENCE_HOURS, TRIAL_DAYS, trial_page
 from rag_monitor.server.ui.confirming import FIELD as CONFIRMED
@@ -34,7 +36,13 @@ from rag_monitor.server.ui.confirming import confirm_page
 from rag_monitor.server.ui.display import keep_display, way_back
 from rag_monitor.server.ui.pages import settings_page, stored_trace
 from rag_monitor.server.ui.reviewer import reviewer_of
-from rag_monitor.server.ui.rule_form import RULE_FIELDS, field_problem, fields_of, rule_problem
+from rag_monitor.server.ui.rule_form import (
+    RULE_FIELDS,
+    field_problem,
+    fields_of,
+    number_of,
+    rule_problem,
+)
 from rag_monitor.server.ui.saved_views import COOKIE as VIEWS_COOKIE
 from rag_monitor.server.ui.saved_views import MAX_NAME, SavedView, cookie_text, saved_views
 from rag_monitor.server.ui.trace_list import FILTERS
@@ -46,6 +54,7 @@ MAX_FIELDS: Final = 100
 _PAGES: Final = {
     "/ui/rules": "/settings#rules",
     "/ui/rules/try": "/settings#rules",
+    "/ui/rules/window": "/alerts#untold",
     "/ui/rules/delete": "/settings#rules",
     "/ui/keys": "/settings#keys",
     "/ui/keys/revoke": "/settings#keys",
@@ -337,6 +346,21 @@ def try_rule(sent: Form) -> Response:
         rule = saved[sent.get("name")]
     days = sent.get("days")
     return trial_page(me, rule, int(days) if days in TRIAL_DAYS else 0, _opened_as(sent))
+
+
+@router.post("/ui/rules/window")
+def fix_window(sent: Form) -> Response:
+    """Let a rule look at an app over another window, or (none given) over its own again."""
+    sent.need(KeyScope.WRITE)
+    fields: dict[str, object] = {name: sent.get(name) for name in ("rule", "app")}
+    if sent.get("window_s"):
+        fields["window_s"] = number_of(sent.get("window_s"))
+    try:
+        given = RuleWindowIn.model_validate(fields)
+    except ValidationError as error:
+        raise ProblemError(422, field_problem(error.errors(), sent.me.language)) from None
+    change_window(sent.me.services, sent.me.request, sent.me.principal, given)
+    return _back("/alerts#untold")
 
 
 @router.post("/ui/rules/delete")

@@ -18,7 +18,7 @@ from rag_monitor.alerting.runbooks import MONITOR, SECTIONS, runbook_of, runbook
 from rag_monitor.charts.durations import latency_interval, milliseconds
 from rag_monitor.domain.alert import Alert, AlertRule, Finding, RuleKind, Silence
 from rag_monitor.domain.incident import Incident
-from rag_monitor.domain.stored import AppSummary, TraceSummary
+from rag_monitor.domain.stored import TraceSummary
 from rag_monitor.i18n import msgid
 from rag_monitor.server.ui import catalog
 from rag_monitor.server.ui.numbers import figure_text, score_text
@@ -28,6 +28,7 @@ from rag_monitor.server.validation import unknown_names
 router = APIRouter(include_in_schema=False)
 
 MAX_HISTORY: Final = 100
+MAX_UNTOLD: Final = 100
 MAX_INCIDENTS: Final = 20
 MAX_WORST: Final = 20
 """So many worst traces of a page are shown with their question; of more, the ids."""
@@ -119,17 +120,14 @@ def _alerts(me: Visitor) -> HTMLResponse:
             "over": sorted(over, key=lambda alert: alert.since, reverse=True)[:MAX_HISTORY],
             "silences": silences,
             "now": now,
-            "untold": me.untold([app] if app else _newest_first(apps)),
+            "report": me.rule_report([app] if app else [one.app for one in apps if one.kept]),
+            "most_untold": MAX_UNTOLD,
+            "empty": not any(one.kept for one in apps),
             "hours": SILENCE_HOURS,
             "rules": rules,
             "apps": [one.app for one in apps],
         },
     )
-
-
-def _newest_first(apps: Sequence[AppSummary]) -> list[str]:
-    kept = [one for one in apps if one.kept]
-    return [one.app for one in sorted(kept, key=lambda one: one.last_seen, reverse=True)]
 
 
 def _open(
@@ -229,8 +227,10 @@ def trial_page(me: Visitor, rule: AlertRule, days: int, original: str) -> HTMLRe
     )
 
 
-_COMPARED: Final = frozenset({RuleKind.DROP, RuleKind.HIT_RATE, RuleKind.LATENCY})
-_COUNTED: Final = frozenset({RuleKind.HIT_RATE, RuleKind.LATENCY})
+_NUMBERS: Final = frozenset({RuleKind.NO_DATA, RuleKind.TRAFFIC})
+"""Kinds whose figures are numbers of traces."""
+_COMPARED: Final = frozenset({RuleKind.DROP, RuleKind.HIT_RATE, RuleKind.LATENCY, RuleKind.TRAFFIC})
+_COUNTED: Final = frozenset({RuleKind.HIT_RATE, RuleKind.LATENCY, RuleKind.TRAFFIC})
 """Kinds that look at every trace, judged or not."""
 
 
@@ -273,7 +273,7 @@ def _telling(kind: RuleKind | None, finding: Finding) -> Callable[[float | None]
     """How a number of the finding is written; its unit is known also when the rule is gone."""
     if finding.unit == "ms" or kind is RuleKind.LATENCY:
         return milliseconds
-    return _whole if kind is RuleKind.NO_DATA else figure_text
+    return _whole if kind in _NUMBERS else figure_text
 
 
 def _whole(count: float | None) -> str:

@@ -144,14 +144,17 @@ DRAWN: Final = {
 }
 RULES: Final = {
     "answer supported drop": msgid("answer supported drop"),
+    "context precision below last release": msgid("context precision below last release"),
     "context precision drop": msgid("context precision drop"),
     "end-to-end latency": msgid("end-to-end latency"),
     "error rate": msgid("error rate"),
+    "faithfulness below last release": msgid("faithfulness below last release"),
     "faithfulness drop": msgid("faithfulness drop"),
     "hit rate drop": msgid("hit rate drop"),
     "judge failures": msgid("judge failures"),
     "no data": msgid("no data"),
     "suspect share": msgid("suspect share"),
+    "traffic": msgid("traffic"),
 }
 """The names of shipped rules, to be translated where they are shown."""
 RULE_KINDS: Final = {
@@ -161,6 +164,7 @@ RULE_KINDS: Final = {
     "burn_rate": msgid("burn rate"),
     "error_rate": msgid("error rate"),
     "no_data": msgid("no data"),
+    "traffic": msgid("traffic"),
     "judge_failures": msgid("judge failures"),
     "suspect": msgid("suspect texts"),
     "hit_rate": msgid("hit rate"),

@@ -238,7 +238,7 @@ def _whole(
         "routed": _routed(quality.hit_rates),
         "faults": _fault_strip(source, selection, alone=alone),
         "alerts": [alert for alert in alerts if alert.app == app.app],
-        "untold": me.untold([app.app]),
+        "rules": me.rule_report([app.app]),
         "marks": marks,
         "fired": fired,
         "bases": _bases(source, selection) if alone else [],

@@ -81,13 +81,13 @@ def _default(spec: Number | Word) -> str:
 
 def rule_form(rule: AlertRule | None) -> dict[str, str]:
     """The fields of the rule form: of the rule, or of a new one."""
-    shown = rule or AlertRule(name="", kind=RuleKind.DROP, metric="faithfulness")
+    shown = rule or AlertRule(name="", kind=RuleKind.DROP, metric="faithfulness", window_s=None)
     return {
         "name": shown.name,
         "kind": shown.kind.value,
         "app": shown.app,
         "metric": shown.metric or "",
-        "window_s": f"{shown.window_s:g}",
+        "window_s": "" if shown.window_s is None else f"{shown.window_s:g}",
         "hold_for_s": f"{shown.hold_for_s:g}",
         "keep_firing_s": f"{shown.keep_firing_s:g}",
         "repeat_s": f"{shown.repeat_s:g}",
@@ -120,13 +120,13 @@ def fields_of(get: Callable[[str], str]) -> dict[str, Any]:
     }
     for name in ("window_s", "hold_for_s", "keep_firing_s", "repeat_s", "min_judged"):
         if get(name):
-            fields[name] = _number(get(name))
+            fields[name] = number_of(get(name))
     if get("notifiers"):
         fields["notifiers"] = [n.strip() for n in get("notifiers").split(",") if n.strip()]
     return fields
 
 
-def _number(text: str) -> float | str:
+def number_of(text: str) -> float | str:
     """The number a text reads as; else the text, which the schema refuses by its name."""
     try:
         return float(text)
@@ -162,7 +162,7 @@ def _params(text: str) -> dict[str, float | str]:
                 number=number,
                 name=name[:100],
             )
-        params[name] = _number(value[0])
+        params[name] = number_of(value[0])
     return params
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -15,11 +15,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from starlette.responses import HTMLResponse
 
 from rag_monitor import __version__
-from rag_monitor.alerting.conditions.wording import in_zone, note_text
+from rag_monitor.alerting.conditions.wording import in_zone, need, note_text
 from rag_monitor.charts import durations
 from rag_monitor.charts.scores import interval_bar
 from rag_monitor.domain.alert import Alert, AlertState, Finding
 from rag_monitor.domain.fault import FAULT_METRICS, STAGES
+from rag_monitor.domain.rule_state import RuleState
 from rag_monitor.domain.stored import KeyScope
 from rag_monitor.domain.window import Window
 from rag_monitor.i18n import ENGLISH, Message, languages, msgid, name_of, tag_of, translate
@@ -27,12 +28,12 @@ from rag_monitor.metrics import fault_words
 from rag_monitor.metrics.names import with_display_names
 from rag_monitor.server.auth import COOKIE, Gate, Principal, Session, gate_of, services_of
 from rag_monitor.server.problems import Problem, ProblemError, preferred_language
+from rag_monitor.server.rule_report import RuleReport, report_of
 from rag_monitor.server.services import Services
 from rag_monitor.server.ui import catalog, numbers
 from rag_monitor.server.ui.display import OFFERED_ZONES, THEMES, theme_of, zone_of
 from rag_monitor.server.ui.period import Period, period_of
 from rag_monitor.server.ui.question_title import IN_A_HEADING, IN_A_LIST, cut_in, title_of
-from rag_monitor.server.undecided_rules import UndecidedReport
 
 LANGUAGE_COOKIE: Final = "rag_monitor_language"
 WINDOWS: Final = ("15m", "1h", "6h", "24h", "7d", "30d")
@@ -195,7 +196,7 @@ class Visitor:
         sentence = note_text(word, self.language)
         return sentence if sentence != word else self.reason(word)
 
-    def notes(self, finding: Finding) -> list[str]:
+    def notes(self, finding: Finding | RuleState) -> list[str]:
         """What stands beside a finding's numbers, without what its sentence says already."""
         sentence = (finding.summary_zh if self.language == "zh" else "") or finding.summary
         return [note for note in map(self.note, finding.notes) if note not in sentence]
@@ -213,13 +214,17 @@ class Visitor:
             key=lambda alert: (alert.state is not AlertState.FIRING, -alert.since.timestamp()),
         )
 
-    def untold(self, apps: Sequence[str]) -> UndecidedReport:
-        """The rules that cannot tell about some apps."""
+    def rule_report(self, apps: Collection[str]) -> RuleReport:
+        """How the rules stand on some apps."""
         services, project = self.services, self.principal.project
-        if not apps:
-            return UndecidedReport()
-        rules, now = services.rules.all(project), services.clock.now()
-        return services.blindness.of(project, rules, apps, services.try_rule, now)
+        only = next(iter(apps)) if len(apps) == 1 else None
+        states = services.rule_states.all(project, only) if apps else ()
+        return report_of(states, services.rules.all(project), apps)
+
+    def need(self, state: RuleState) -> str:
+        """What a rule that cannot tell would need; empty: more would not help it."""
+        message = need(state)
+        return "" if message is None else translate(message, self.language)
 
     def period(self, default: str = "24h") -> Period:
         """The stretch of time that was chosen."""

@@ -131,10 +131,8 @@ RENAMED: Final[dict[str, dict[str, str]]] = {
         "Traffic": "HttpMetrics",
         "turns.py": "concurrency_limit.py",
         "Turns": "ConcurrencyLimit",
-        "untold.py": "undecided_rules.py",
-        "Untold": "UndecidedRule",
-        "Looked": "UndecidedReport",
-        "Blindness": "UndecidedRules",
+        "untold.py": "rule_report.py",
+        "Looked": "RuleReport",
     },
     "server.ui": {
         "app_lines.py": "app_table.py",

@@ -10,6 +10,7 @@ from typing import Any
 from rag_monitor.aggregation.combine import BadCount, Outcomes
 from rag_monitor.aggregation.latencies import LatencySummary
 from rag_monitor.aggregation.steps import steps
+from rag_monitor.alerting.rules import default_rules
 from rag_monitor.domain.alert import (
     Alert,
     AlertRule,
@@ -23,7 +24,9 @@ from rag_monitor.domain.alert import (
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.incident import Incident
 from rag_monitor.domain.ports import BudgetState
+from rag_monitor.domain.rule_state import RuleState, WindowChoice
 from rag_monitor.domain.selection import Selection
+from rag_monitor.domain.stored import Lease
 from rag_monitor.domain.trace import TraceStatus
 from rag_monitor.domain.window import Estimate, Series, Window
 from rag_monitor.statistics.wilson import wilson_interval
@@ -37,6 +40,11 @@ def rule(kind: RuleKind = RuleKind.NO_DATA, **fields: Any) -> AlertRule:
     fields.setdefault("name", "the rule")
     fields.setdefault("keep_firing_s", 0.0)
     return AlertRule(kind=kind, **fields)
+
+
+def hourly_rules() -> list[AlertRule]:
+    """The shipped rules with windows of one hour, which Prometheus can evaluate itself."""
+    return [replace(one, window_s=one.window_s or 3600.0) for one in default_rules()]
 
 
 def estimate(
@@ -83,7 +91,8 @@ class FakeEstimates:
     hits: Callable[[str, Window], Estimate] = lambda name, window: estimate(0.9)
     hit_name_list: list[tuple[HitKind, str]] = field(default_factory=list)
     trace_counts: Callable[[str, Window], Mapping[str, int]] = lambda app, window: {"ok": 10}
-    live: Callable[[str, Window], int] = lambda app, window: 10
+    live: Callable[[str, Window], int] | None = None
+    """None: ten in every step, until a day ago where nothing is sent now."""
     budget_state: BudgetState = field(default_factory=lambda: BudgetState(remaining=1.0))
     attempted: list[Window] = field(default_factory=list)
 
@@ -124,7 +133,27 @@ class FakeEstimates:
         return found
 
     def live_by_step(self, selection: Selection, step: timedelta) -> Sequence[int]:
-        return [self.live(selection.app, part) for part in steps(selection.window, step)]
+        parts = steps(selection.window, step)
+        if self.live is not None:
+            return [self.live(selection.app, part) for part in parts]
+        counts = [10 for _ in parts]
+        if sum(self.trace_counts(selection.app, parts[-1]).values()) == 0:
+            silent = min(len(counts), timedelta(days=1) // step)
+            counts[-silent:] = [0] * silent
+        return counts
+
+    def judged_by_step(self, series: Series, window: Window, step: timedelta) -> Sequence[int]:
+        return [0 for _ in steps(window, step)]
+
+    asked_by_step = judged_by_step
+
+    def traces_by_step(
+        self, selection: Selection, step: timedelta, metric: str = "traces"
+    ) -> Sequence[int]:
+        return [0 for _ in steps(selection.window, step)]
+
+    def traces_in(self, selection: Selection) -> int:
+        return sum(self.traces(selection).values())
 
     def latency(self, selection: Selection, metric: str) -> LatencySummary:
         return self.latencies(selection.window)
@@ -207,6 +236,46 @@ class FakeAlerts:
     @property
     def events(self) -> list[str]:
         return [item.event for item in self.queued.values()]
+
+
+@dataclass
+class FakeStates:
+    """States and windows as the store keeps them."""
+
+    states: dict[tuple[str, str, str], RuleState] = field(default_factory=dict)
+    choices: dict[tuple[str, str, str], WindowChoice] = field(default_factory=dict)
+    saves: int = 0
+
+    def all(self, project: str | None = None, app: str | None = None) -> list[RuleState]:
+        return [
+            one
+            for one in self.states.values()
+            if project in {None, one.project} and app in {None, one.app}
+        ]
+
+    def windows(self) -> list[WindowChoice]:
+        return list(self.choices.values())
+
+    def save(
+        self,
+        states: Sequence[RuleState] = (),
+        windows: Sequence[WindowChoice] = (),
+        *,
+        gone: Sequence[tuple[str, str, str]] = (),
+        lease: Lease | None = None,
+    ) -> None:
+        self.saves += 1
+        for place in gone:
+            self.states.pop(place, None)
+            self.choices.pop(place, None)
+        self.states.update({(one.project, one.rule, one.app): one for one in states})
+        self.choices.update({(one.project, one.rule, one.app): one for one in windows})
+
+    def fix_window(self, choice: WindowChoice) -> None:
+        self.choices[choice.project, choice.rule, choice.app] = choice
+
+    def release_window(self, project: str, rule: str, app: str) -> None:
+        self.choices.pop((project, rule, app), None)
 
 
 @dataclass

@@ -242,12 +242,15 @@ def test_no_data_forgets_apps_that_were_silent_for_a_week_but_not_those_named() 
         (lambda ago: 1 if ago in {3, 7} else 0, False),  # a toy: two traces
         (lambda ago: 150 if ago in {3, 4} else 0, False),  # a golden run over the full hour
         (lambda ago: 100 if ago % 24 in {3, 4} else 0, False),  # one every night
-        (lambda ago: 2 if 2 < ago < 40 else 0, True),  # an app of two traces an hour
-        (lambda ago: 9 if 16 <= ago % 24 <= 24 else 0, True),  # one of office hours
+        (lambda ago: 2 if 8 < ago < 400 else 0, True),  # an app of two traces an hour
+        (lambda ago: 2 if 2 < ago < 400 else 0, False),  # it paused for two hours
+        (lambda ago: 9 if 2 < ago < 9 else 0, None),  # one of this morning: who knows its nights?
+        (lambda ago: 9 if 16 <= ago % 24 <= 23 else 0, False),  # a daily rhythm, in its pause
+        (lambda ago: 9 if 16 <= ago % 24 <= 23 and ago > 30 else 0, True),  # after its pause
     ],
 )
 def test_no_data_expects_only_those_to_send_who_sent_regularly(
-    sent: Callable[[float], int], expected: bool
+    sent: Callable[[float], int], expected: bool | None
 ) -> None:
     assert _look(_silent(sent), rule()).active is expected
 

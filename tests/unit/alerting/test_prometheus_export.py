@@ -15,6 +15,7 @@ import yaml
 from rag_monitor.alerting.prometheus_export import export_rules
 from rag_monitor.alerting.rules import check_rule, default_rules
 from rag_monitor.domain.alert import AlertRule, RuleKind
+from tests.unit.alerting.fakes import hourly_rules
 
 DEPLOYED = "http://localhost:8700"
 """Where `deploy/compose.yaml` shows the pages."""
@@ -237,7 +238,7 @@ def test_a_drop_fires_in_prometheus_where_it_is_beyond_chance_and_only_there(
 ) -> None:
     """Of three apps, one has too few judged, and for one another judge took over."""
     rules = tmp_path / "rules.yml"
-    rules.write_text(export_rules(default_rules()), encoding="utf-8")
+    rules.write_text(export_rules(hourly_rules()), encoding="utf-8")
     scene = tmp_path / "scene.yml"
     scene.write_text(_SCENE.format(rules=rules), encoding="utf-8")
 

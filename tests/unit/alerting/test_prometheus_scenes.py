@@ -13,8 +13,8 @@ import pytest
 
 from rag_monitor.aggregation.prometheus_labels import app_label
 from rag_monitor.alerting.prometheus_export import EVERY_PROJECT, export_rules
-from rag_monitor.alerting.rules import default_rules
 from rag_monitor.domain.alert import AlertRule, RuleKind
+from tests.unit.alerting.fakes import hourly_rules
 
 PLAYED = 180
 """Minutes of a scene."""
@@ -44,7 +44,7 @@ def play(
     if tool is None:
         pytest.skip("promtool is not installed (Debian package prometheus)")
     file = folder / "rules.yml"
-    written = export_rules(list(rules) or default_rules(), project=project)
+    written = export_rules(list(rules) or hourly_rules(), project=project)
     file.write_text(written, encoding="utf-8")
     scene = {
         "rule_files": [str(file)],

@@ -77,6 +77,6 @@ def test_a_golden_run_is_not_expected_to_go_on() -> None:
 
 
 def test_an_app_that_sent_all_day_is_missed_once_it_is_silent() -> None:
-    day = [asked(timedelta(minutes=90 + 10 * number)) for number in range(60)]
+    days = [asked(timedelta(minutes=150 + 10 * number)) for number in range(10 * 144)]
 
-    assert fired(day) == {"no data"}
+    assert fired(days) == {"no data"}

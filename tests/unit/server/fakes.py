@@ -42,6 +42,7 @@ from rag_monitor.server.readiness import HealthReport
 from rag_monitor.server.services import JudgeInfo, Services
 from rag_monitor.store.fault_stages import StageCounts
 from rag_monitor.testing import EPOCH, ManualClock
+from tests.unit.alerting.fakes import FakeStates
 from tests.unit.server.fake_documents import FakeDocuments, FakeInventory
 from tests.unit.server.fake_estimates import FakeEstimates
 from tests.unit.server.fake_feedback import FakeFeedback, FakeLabelQueue
@@ -357,6 +358,7 @@ def make_services(
         feedback=feedback,
         label_queue=FakeLabelQueue([] if empty else stored),
         rules=rules,
+        rule_states=FakeStates(),
         alerts=FakeAlerts([] if empty else story_alerts(clock.now(), worst)),
         silences=FakeSilences(),
         incidents=FakeIncidents([] if empty else story_incidents(clock.now(), worst)),
@@ -369,6 +371,7 @@ def make_services(
         evaluations=FakeBackfill(),
         check_rule=check_rule,
         try_rule=lambda rule: {},
+        stand_rule=lambda rule: {},
         replay_rule=replay_nothing,
         together=lambda work: work(),
         before_erasure=lambda: None,
