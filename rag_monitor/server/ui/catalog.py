@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from rag_monitor.domain.fault import FAULT_METRICS, is_share_at_fault
-from rag_monitor.domain.session_outcome import SESSION_METRICS
+from rag_monitor.domain.fault import FAULT_METRICS
 from rag_monitor.i18n import msgid
 from rag_monitor.metrics import names
 
@@ -44,8 +43,15 @@ METRICS: Final = {name: (names.METRIC_NAMES[name], text) for name, text in _HELP
 }
 """Label and one-line explanation, in English; both are translated."""
 
-BAD_BELOW: Final = {"faithfulness": 0.8, "answer_supported": 0.5, "citation_validity": 1.0}
-_PASSAGE_BAD_BELOW: Final = 0.5
+_LOW_BELOW: Final = {
+    "faithfulness": 0.8,
+    "answer_supported": 0.5,
+    "answer_relevance": 0.5,
+    "answer_relevancy": 0.5,
+    "context_sufficiency": 0.5,
+    "citation_validity": 1.0,
+}
+"""Scores of one trace that are wrong with any answer."""
 _SHARES: Final = frozenset({"refusal_rate", "satisfaction_rate", "error_share"})
 
 KINDS: Final = {
@@ -246,13 +252,11 @@ def is_share(metric: str) -> bool:
 
 
 def level(metric: str, value: float | None) -> str:
-    """`none`, `low` or `fine`: how a score is to be shown."""
+    """`none`, `low` or `fine`: how a score of one trace is to be shown.
+
+    Only what is wrong with any answer is low. Of three passages one may be of use, and an answer
+    may rightly decline.
+    """
     if value is None:
         return "none"
-    if is_share_at_fault(metric):
-        return "low" if value > 0.1 else "fine"
-    if metric == "refusal_rate":
-        return "low" if value > 0.3 else "fine"
-    if metric in SESSION_METRICS:  # whoever runs a chat knows what is usual there
-        return "fine"
-    return "low" if value < BAD_BELOW.get(metric, _PASSAGE_BAD_BELOW) else "fine"
+    return "low" if value < _LOW_BELOW.get(metric, 0.0) else "fine"

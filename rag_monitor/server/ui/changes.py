@@ -110,6 +110,14 @@ def of_metric(
     return _changed(metric, first, second)
 
 
+def of_metrics(
+    source: Estimates, metrics: Sequence[str], before: Selection, after: Selection
+) -> dict[str, Changed]:
+    """Those metrics that either has, by name, each judged among all."""
+    rows = (of_metric(source, metric, before, after) for metric in metrics)
+    return {row.metric: row for row in together([row for row in rows if row is not None])}
+
+
 def of_faults(source: Estimates, before: Selection, after: Selection) -> list[Changed]:
     """The share of each fault that either side has, and of no fault."""
     rows = (of_metric(source, metric, before, after) for metric in FAULT_METRICS)

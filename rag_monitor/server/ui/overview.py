@@ -27,7 +27,8 @@ from rag_monitor.server.quality import (
     fault_shares,
     page_of,
 )
-from rag_monitor.server.ui import app_table, catalog
+from rag_monitor.server.ui import app_table, changes
+from rag_monitor.server.ui.changes import Changed
 from rag_monitor.server.ui.pictures import (
     AppCharts,
     Picture,
@@ -57,7 +58,8 @@ class Tile:
 
     estimate: Estimate
     picture: Picture | None
-    level: str
+    change: Changed | None
+    """Since the window before: what is usual for the app."""
     notes: tuple[str, ...]
     """Those that do not hold for every tile of the app."""
     releases: tuple[Estimate, ...]
@@ -228,13 +230,23 @@ def _whole(
         me=me, source=source, selection=selection, marks=(*marks, *fired), alone=alone
     )
     releases = turnover(starts, window)
+    moved = changes.of_metrics(
+        source,
+        [estimate.series.metric for estimate in quality.metrics],
+        selection.over(window.before()),
+        selection,
+    )
     return {
         "app": app.app,
         "last_seen": app.last_seen,
         "quality": quality,
         "notes": shared,
         "pictures": charts.overall(),
-        "tiles": [_tile(estimate, charts, releases, shared) for estimate in quality.metrics],
+        "tiles": [
+            _tile(estimate, moved.get(estimate.series.metric), charts, releases, shared)
+            for estimate in quality.metrics
+        ],
+        "unusual": any(change.verdict in {"better", "worse"} for change in moved.values()),
         "routed": _routed(quality.hit_rates),
         "faults": _fault_strip(source, selection, alone=alone),
         "alerts": [alert for alert in alerts if alert.app == app.app],
@@ -279,13 +291,17 @@ def turnover(starts: Sequence[ReleaseStart], window: Window) -> tuple[str, ...]:
 
 
 def _tile(
-    estimate: Estimate, charts: AppCharts, releases: Sequence[str], shared: Sequence[str]
+    estimate: Estimate,
+    change: Changed | None,
+    charts: AppCharts,
+    releases: Sequence[str],
+    shared: Sequence[str],
 ) -> Tile:
     series, window = estimate.series, charts.selection.window
     return Tile(
         estimate=estimate,
         picture=charts.metric(series),
-        level=catalog.level(series.metric, estimate.value),
+        change=change,
         notes=tuple(note for note in estimate.notes if note not in shared),
         releases=_by_release(charts.source, series, window, releases),
     )

@@ -173,6 +173,7 @@ def trace(me: Viewer, trace_id: str) -> HTMLResponse:
     it = stored.trace
     contexts = it.contexts or ()
     support = support_verdicts(stored.scores)
+    cited = cited_views(it, stored.scores)
     return page(
         me,
         "trace.html",
@@ -187,7 +188,13 @@ def trace(me: Viewer, trace_id: str) -> HTMLResponse:
             "passages": list(
                 zip(contexts, passage_views(stored.scores, len(contexts)), strict=True)
             ),
-            "cited": cited_views(it, stored.scores),
+            "cited": cited,
+            "cited_passages": {
+                number
+                for statement in cited
+                for one in statement.citations
+                for number in one.passages
+            },
             "timeline": timeline(
                 phases_of(it, me.translate),
                 it.timings.first_byte_ms,

@@ -275,6 +275,23 @@ async def test_one_app_is_compared_with_the_time_before_and_a_week_earlier(
     assert '<option value="day"' not in long
 
 
+async def test_red_is_what_got_worse_and_not_what_was_always_low(services: Services) -> None:
+    async def tiles(app: str) -> dict[str, str]:
+        text = (await client.get("/", params={"app": app, "window": "6h"})).text
+        found = re.findall(
+            r'<article class="(tile[^"]*)">\s*<h3 class="label"><a [^>]*>([^<]+)', text
+        )
+        return {name: classes for classes, name in found}
+
+    async with open_client(services, headers=HTML) as client:
+        fell, steady = await tiles("loan-assistant"), await tiles("support-bot")
+
+    assert fell["Faithfulness"] == "tile low"
+    assert fell["Refusal rate"] == "tile"
+    assert steady["Context utilization"] == "tile"  # 0.48, as ever
+    assert set(steady.values()) == {"tile"}
+
+
 @pytest.fixture
 def many() -> Services:
     services = make_services()

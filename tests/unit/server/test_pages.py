@@ -120,6 +120,24 @@ async def test_a_trace_shows_what_each_statement_cites(services: Services) -> No
     assert "not supported by what it cites" in second
 
 
+async def test_a_passage_that_is_cited_and_not_used_says_so(services: Services) -> None:
+    contexts = ("Students pay nothing.", "The fee is 90 euros.", "The fee was 80 euros.")
+    trace = make_trace(
+        question="What does it cost?",
+        answer="The fee is 90 euros [2].",
+        contexts=contexts,
+        id="cited-unused",
+    )
+    services.traces.stored["default", trace.trace_id] = make_stored(trace)
+    async with open_client(services, headers=HTML) as client:
+        text = (await client.get(f"/traces/{trace.trace_id}")).text
+    passages = text.split('<article class="passage"')[1:]
+
+    assert ["The answer cites it" in passage for passage in passages] == [False, True, False]
+    assert "not used" in passages[1]
+    assert "not used" in passages[2]
+
+
 FOUND = Diagnosis(
     judge="embedded/m",
     probabilities={Fault.CONTRADICTED: 0.72, Fault.NONE: 0.23, Fault.INVENTED: 0.05},
