@@ -47,11 +47,14 @@ class Period:
         return query
 
     @property
+    def fixed(self) -> dict[str, str]:
+        """What an address says that shows this window whenever it is opened."""
+        return {"from": self.window.start.isoformat(), "to": self.window.end.isoformat()}
+
+    @property
     def of_list(self) -> dict[str, str]:
         """What the address of a list of traces says, so that it shows those of this period."""
-        if self.sliding:
-            return {"since": self.length}
-        return {"from": self.window.start.isoformat(), "to": self.window.end.isoformat()}
+        return {"since": self.length} if self.sliding else self.fixed
 
 
 def period_of(query: Mapping[str, str], now: datetime, zone: ZoneInfo, default: str) -> Period:

@@ -32,6 +32,7 @@ from rag_monitor.server.rule_report import RuleReport, report_of
 from rag_monitor.server.services import Services
 from rag_monitor.server.ui import catalog, numbers
 from rag_monitor.server.ui.display import OFFERED_ZONES, THEMES, theme_of, zone_of
+from rag_monitor.server.ui.glossary import GLOSSARY
 from rag_monitor.server.ui.period import Period, period_of
 from rag_monitor.server.ui.question_title import IN_A_HEADING, IN_A_LIST, cut_in, title_of
 
@@ -90,6 +91,7 @@ def environment() -> Environment:
         SCOPES=catalog.SCOPES,
         THANKS=catalog.THANKS,
         AGREEMENT=catalog.AGREEMENT,
+        GLOSSARY=GLOSSARY,
         WINDOWS=WINDOWS,
         SHARES=_SHARES,
         IN_A_LIST=IN_A_LIST,
