@@ -18,10 +18,13 @@ from rag_monitor.alerting.runbooks import MONITOR, SECTIONS, runbook_of, runbook
 from rag_monitor.charts.durations import latency_interval, milliseconds
 from rag_monitor.domain.alert import Alert, AlertRule, Finding, RuleKind, Silence
 from rag_monitor.domain.incident import Incident
+from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.stored import TraceSummary
+from rag_monitor.domain.window import Window
 from rag_monitor.i18n import msgid
 from rag_monitor.server.ui import catalog
 from rag_monitor.server.ui.numbers import figure_text, score_text
+from rag_monitor.server.ui.pictures import AppCharts, Picture, alert_marks
 from rag_monitor.server.ui.view import OPEN_STATES, Viewer, Visitor, page
 from rag_monitor.server.validation import unknown_names
 
@@ -32,6 +35,10 @@ MAX_UNTOLD: Final = 100
 MAX_INCIDENTS: Final = 20
 MAX_WORST: Final = 20
 """So many worst traces of a page are shown with their question; of more, the ids."""
+MAX_COURSES: Final = 5
+"""So many open alerts have a chart; each costs as much as one of the overview."""
+_BEFORE: Final = timedelta(days=1)
+_AFTER: Final = timedelta(days=6)
 TRIAL_DAYS: Final = ("0", "1", "7", "30")
 SILENCE_HOURS: Final = {
     "1": msgid("1 hour"),
@@ -64,6 +71,8 @@ class Open:
     worst: Sequence[Worst]
     incident: str
     """Id of the incident that it is a part of; empty: it is of none that is shown."""
+    course: Picture | None
+    """What the rule looks at, over time; None: of later alerts of a long list, too."""
     runbook: str
 
 
@@ -152,10 +161,25 @@ def _open(
                 figures=figures_of(me, alert.finding, rule),
                 worst=[_worst(id, summaries.get(id), metric) for id in alert.finding.worst_traces],
                 incident=incidents.get(alert.id, ""),
+                course=_course(me, alert, rule, now) if len(opened) < MAX_COURSES else None,
                 runbook=runbook_of(alert),
             )
         )
     return opened
+
+
+def _course(me: Visitor, alert: Alert, rule: AlertRule | None, now: datetime) -> Picture | None:
+    """From a day before the alert on; a week at most."""
+    if rule is None:
+        return None
+    window = Window(alert.started_at - _BEFORE, min(now, alert.started_at + _AFTER))
+    charts = AppCharts(
+        me=me,
+        source=me.services.estimates.once(),
+        selection=Selection(project=alert.project, app=alert.app, window=window),
+        marks=alert_marks(me, [alert], window),
+    )
+    return charts.watched(rule)
 
 
 def _incidents(me: Visitor, app: str, *, unfinished: bool) -> Sequence[Incident]:

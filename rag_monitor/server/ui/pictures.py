@@ -11,6 +11,7 @@ from typing import Final
 from markupsafe import Markup
 
 from rag_monitor.aggregation.estimates import Estimates
+from rag_monitor.aggregation.keys import COMBINED
 from rag_monitor.aggregation.latencies import LatencySummary
 from rag_monitor.aggregation.steps import steps
 from rag_monitor.aggregation.trends import latency_by_step, traces_by_step
@@ -28,7 +29,7 @@ from rag_monitor.charts.time_chart import (
     drawn,
     numbers_table,
 )
-from rag_monitor.domain.alert import Alert
+from rag_monitor.domain.alert import Alert, AlertRule, RuleKind
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.stored import ReleaseStart
 from rag_monitor.domain.window import Estimate, Series, Window
@@ -90,6 +91,18 @@ class AppCharts:
         for metric, title in _LATENCIES.items():
             found.append(self._latency(title, latency_by_step(self.source, of, metric, self.step)))
         return [picture for picture in found if picture.chart]
+
+    def watched(self, rule: AlertRule) -> Picture | None:
+        """What a rule looks at; None: it has no course, or too little of one."""
+        of = self.selection.over(self.grid)
+        if rule.kind in {RuleKind.TRAFFIC, RuleKind.NO_DATA}:
+            return self._traffic(traces_by_step(self.source, of, self.step))
+        if rule.kind is RuleKind.ERROR_RATE:
+            return self._errors(traces_by_step(self.source, of, self.step))
+        if rule.metric in _LATENCIES:
+            summaries = latency_by_step(self.source, of, rule.metric, self.step)
+            return self._latency(_LATENCIES[rule.metric], summaries)
+        return self.metric(self.selection.series(rule.metric, COMBINED)) if rule.metric else None
 
     def metric(self, series: Series) -> Picture | None:
         """One metric with its intervals; None before there is a course to show."""

@@ -54,6 +54,34 @@ async def test_the_worst_traces_of_an_alert_are_shown_by_question_and_score(
     assert f'<a href="/traces/{gone}"><code>ffffffff</code></a>' in text
 
 
+@pytest.mark.parametrize(
+    ("kind", "metric", "title"),
+    [
+        (RuleKind.DROP, "faithfulness", "Faithfulness over time"),
+        (RuleKind.LATENCY, "end_to_end_ms", "Latency, end to end"),
+        (RuleKind.ERROR_RATE, None, "Share of errors"),
+        (RuleKind.TRAFFIC, None, "Traffic"),
+        (RuleKind.HIT_RATE, None, None),
+    ],
+)
+async def test_an_open_alert_shows_the_course_of_what_its_rule_looks_at(
+    browser: httpx.AsyncClient,
+    services: Services,
+    kind: RuleKind,
+    metric: str | None,
+    title: str | None,
+) -> None:
+    fire(services, AlertRule(name="it", kind=kind, metric=metric), Finding(active=True))
+    text = (await browser.get("/alerts")).text
+    article = text.split('<article class="alert')[1].split("</article>")[0]
+
+    assert ("<figure" in article) == (title is not None)
+    if title is not None:
+        assert title in article.split("<figcaption>")[1]
+        assert '"marks":[[' in article
+    assert "/compare?app=" in article
+
+
 async def test_the_worst_traces_of_all_alerts_are_asked_for_once_and_not_without_end(
     browser: httpx.AsyncClient, services: Services
 ) -> None:

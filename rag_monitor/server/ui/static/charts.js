@@ -140,9 +140,10 @@
     for (const [name, value] of Object.entries(stretch())) address.searchParams.set(name, value);
     location.assign(address);
   }
-  // One point leads to its traces, a stretch of several to itself.
+  // One point leads to its traces; a stretch of several to itself, on a page of a window.
   function open() {
-    if (at.from !== null && at.from !== at.number) zoom();
+    const zooms = help()?.dataset.zooms !== undefined;
+    if (zooms && at.from !== null && at.from !== at.number) zoom();
     else if (at.told.traces) location.assign(traces());
   }
 
