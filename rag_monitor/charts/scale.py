@@ -30,8 +30,8 @@ class Scale:
 
 def ratios(values: Iterable[float]) -> Scale:
     """For scores: as near to them as round ticks allow, never beyond 0 to 1."""
-    found = list(values)
-    low, high = min(found, default=0.0), max(found, default=1.0)
+    given = list(values)
+    low, high = min(given, default=0.0), max(given, default=1.0)
     missing = max(0.0, _LEAST_RATIO - (high - low)) / 2
     low, high = max(0.0, low - missing), min(1.0, high + missing)
     step = _round_step(high - low)
@@ -67,13 +67,13 @@ def durations(values: Iterable[float]) -> Scale:
     return _from_zero(high, step, lambda value: f"{value / size:g} {unit}" if value else "0")
 
 
-def _from_zero(high: float, step: float, said: Callable[[float], str]) -> Scale:
-    return _scale(0, max(1, math.ceil(high / step - 1e-9)), step, said)
+def _from_zero(high: float, step: float, text_of: Callable[[float], str]) -> Scale:
+    return _scale(0, max(1, math.ceil(high / step - 1e-9)), step, text_of)
 
 
-def _scale(start: int, end: int, step: float, said: Callable[[float], str]) -> Scale:
+def _scale(start: int, end: int, step: float, text_of: Callable[[float], str]) -> Scale:
     values = [round(number * step, 9) for number in range(start, end + 1)]
-    return Scale(values[0], values[-1], tuple((value, said(value)) for value in values))
+    return Scale(values[0], values[-1], tuple((value, text_of(value)) for value in values))
 
 
 def _round_step(span: float) -> float:

@@ -43,7 +43,7 @@ class Line:
     name: str
     values: Sequence[float | None]
     """One per window of the chart; None is a gap."""
-    said: Sequence[str]
+    texts: Sequence[str]
     """The same as people read them, with what qualifies them."""
     bounds: Sequence[tuple[float | None, float | None]] = ()
     """The interval of each value; empty: there are none."""
@@ -134,13 +134,13 @@ class _Drawing:
         return _WHOLE.format(
             self.frame.name,
             self.chart.label,
-            _attribute(self.told()),
+            _attribute(self.data()),
             self.values(),
             self.frame.height,
             svg.joined(parts),
         )
 
-    def told(self) -> dict[str, object]:
+    def data(self) -> dict[str, object]:
         """What the script reads, and everybody who wants the numbers that were drawn."""
         chart = self.chart
         starts = [round(window.start.timestamp()) for window in chart.windows]
@@ -152,7 +152,7 @@ class _Drawing:
                     "name": line.name,
                     "kind": line.kind,
                     "values": [None if v is None else round(v, 6) for v in line.values],
-                    "said": list(line.said),
+                    "said": list(line.texts),
                 }
                 for line in chart.lines
             ],
@@ -175,8 +175,8 @@ class _Drawing:
 
     def values(self) -> Markup:
         """The names of the levels, beside the plot."""
-        width = 8 + _LETTER * max(len(said) for _, said in self.scale.ticks)
-        texts = [_VALUE.format(width - 6, self.y(v) + 4, said) for v, said in self.scale.ticks]
+        width = 8 + _LETTER * max(len(label) for _, label in self.scale.ticks)
+        texts = [_VALUE.format(width - 6, self.y(v) + 4, label) for v, label in self.scale.ticks]
         return _VALUES.format(width, self.frame.height, svg.joined(texts))
 
     def levels(self) -> list[Markup]:
@@ -281,18 +281,18 @@ def numbers_table(chart: TimeChart, time: str) -> Markup:
     for number, window in enumerate(chart.windows):
         if all(line.values[number] is None for line in chart.lines):
             continue
-        cells = svg.joined(_CELL.format(line.said[number]) for line in chart.lines)
-        said = Markup.escape(chart.axis.between(window))
+        cells = svg.joined(_CELL.format(line.texts[number]) for line in chart.lines)
+        when = Markup.escape(chart.axis.between(window))
         if chart.traces:
             ends = (f"{end:%Y-%m-%dT%H:%MZ}" for end in (window.start, window.end))
-            said = _TO_TRACES.format(chart.traces, *ends, said)
-        rows.append(_ROW.format(said, cells))
+            when = _TO_TRACES.format(chart.traces, *ends, when)
+        rows.append(_ROW.format(when, cells))
     return _TABLE.format(chart.label, time, heads, svg.joined(rows))
 
 
-def _attribute(told: object) -> Markup:
+def _attribute(data: object) -> Markup:
     """JSON for an attribute in single quotes; escaping every double quote would double it."""
-    text = json.dumps(told, ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     for letter, name in (("&", "&amp;"), ("'", "&#39;"), ("<", "&lt;"), (">", "&gt;")):
         text = text.replace(letter, name)
     return Markup(text)  # noqa: S704 - escaped above

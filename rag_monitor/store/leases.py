@@ -125,7 +125,7 @@ def require_held(connection: Connection, lease: Lease) -> None:
     """
     held = select(leases.c.token).where(*_held_by(lease)).with_for_update()
     if connection.execute(held).first() is None:
-        raise LeaseLost("another process leads by now; what was found is dropped")
+        raise LeaseLost("this process leads no longer; what was found is dropped")
 
 
 def _held_by(lease: Lease) -> tuple[Any, ...]:

@@ -51,7 +51,8 @@ class FaultFinder:
                     left -= 1
                     diagnosis = self._searched(task, diagnosis)
             except StoreUnavailable as error:
-                _LOG.warning("passages are not searched: %s", error)
+                # Whoever writes next says that the database does not answer.
+                _LOG.info("passages are not searched: %s", error)
                 left = 0  # each further try would wait as long
             except Exception:  # noqa: BLE001 - one odd trace must not cost the scores of a batch
                 _LOG.exception("trace %s: its fault cannot be told", task.trace.trace_id)

@@ -216,7 +216,7 @@ class Leadership:
             LeaseLost: Somebody else leads, or the database cannot be asked.
         """
         if not self.hold() or self._lease is None:
-            raise LeaseLost("another process leads by now; what was found is dropped")
+            raise LeaseLost("this process leads no longer; what was found is dropped")
         return self._lease
 
     def release(self) -> None:

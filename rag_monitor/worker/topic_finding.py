@@ -78,7 +78,7 @@ class TopicFinder:
         try:
             return await asyncio.to_thread(self.find)
         except LeaseLost as error:
-            _LOG.warning("topics: %s", error)
+            _LOG.info("topics: %s", error)
             return 0
 
     def find(self) -> int:

@@ -136,7 +136,7 @@ def test_an_incident_is_saved_with_its_alerts_or_not_at_all(store: Store) -> Non
     assert lease is not None
     store.leases.release(lease)
 
-    with pytest.raises(Exception, match="another process leads"):
+    with pytest.raises(Exception, match="leads no longer"):
         store.alerts.save([], incidents=[incident()], lease=lease)
 
     assert store.incidents.newest("default") == []

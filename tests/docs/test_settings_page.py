@@ -138,5 +138,7 @@ def test_what_every_rule_has_is_there_with_its_default(page: str) -> None:
         if item.name in ("project", "shipped"):  # the key's, and ours
             continue
         assert f"`{item.name}`" in text, item.name
+        if item.name == "window_s":  # a rule of people follows the traffic unless it has one
+            continue
         if isinstance(item.default, float | int) and not isinstance(item.default, bool):
             assert re.search(rf"`{item.name}` ?[(（]{item.default:,g}\b", text), item.name

@@ -346,7 +346,13 @@ def test_the_hostile_texts_really_are_on_the_pages(tab: Watched) -> None:
 def test_every_page_there_is_has_been_looked_at() -> None:
     from tests.security.test_penetration import pages
 
-    forms = {"/login/oidc", "/login/oidc/callback", "/static/{name}", "/favicon.ico"}
+    forms = {
+        "/login/oidc",
+        "/login/oidc/callback",
+        "/static/{name}",
+        "/favicon.ico",
+        "/compare.csv",
+    }
     wanted = {path for method, path in pages() if method == "GET"} - forms
     wanted = {path for path in wanted if not path.startswith("/ui/")}  # they only lead to a page
     seen = {urlsplit(path).path.replace(TRACE_ID, "{trace_id}") for path in PAGES}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -121,6 +121,10 @@ class RulesIn(Given):
         default=None,
         description="As in the answer to a GET; ignored, because the key says whose they are.",
     )
+    states: list[dict[str, Any]] | None = Field(
+        default=None, description="As in the answer to a GET; ignored."
+    )
+    empty: bool | None = Field(default=None, description="As in the answer to a GET; ignored.")
 
 
 class RulesOut(Wire):

@@ -87,10 +87,12 @@ class AppCharts:
         """Traffic, errors and latencies, whatever was judged."""
         of = self.selection.over(self.grid)
         counts = traces_by_step(self.source, of, self.step)
-        found = [self._traffic(counts), self._errors(counts)]
+        pictures = [self._traffic(counts), self._errors(counts)]
         for metric, title in _LATENCIES.items():
-            found.append(self._latency(title, latency_by_step(self.source, of, metric, self.step)))
-        return [picture for picture in found if picture.chart]
+            pictures.append(
+                self._latency(title, latency_by_step(self.source, of, metric, self.step))
+            )
+        return [picture for picture in pictures if picture.chart]
 
     def watched(self, rule: AlertRule) -> Picture | None:
         """What a rule looks at; None: it has no course, or too little of one."""
@@ -114,7 +116,7 @@ class AppCharts:
         line = Line(
             name=name,
             values=[point.value for point in points],
-            said=[self._estimate(point, share=is_share) for point in points],
+            texts=[self._estimate(point, share=is_share) for point in points],
             bounds=[(point.lower, point.upper) for point in points],
         )
         return self._picture(
@@ -129,18 +131,18 @@ class AppCharts:
         )
 
     def _estimate(self, point: Estimate, *, share: bool) -> str:
-        said = share_text if share else score_text
+        text_of = share_text if share else score_text
         if point.value is None:
             return "–"
-        ends = "" if point.lower is None else f" ({said(point.lower)}–{said(point.upper)})"
-        return f"{said(point.value)}{ends} n={count_text(point.judged)}"
+        ends = "" if point.lower is None else f" ({text_of(point.lower)}–{text_of(point.upper)})"
+        return f"{text_of(point.value)}{ends} n={count_text(point.judged)}"
 
     def _traffic(self, counts: Sequence[Mapping[str, int]]) -> Picture:
         totals = [sum(by_status.values()) for by_status in counts]
         line = Line(
             name=self.me.translate("Traces"),
             values=totals if any(totals) else [None] * len(totals),
-            said=[count_text(total) for total in totals],
+            texts=[count_text(total) for total in totals],
             bars=True,
         )
         return self._picture(self.me.translate("Traffic"), [line], scale.counts)
@@ -151,7 +153,7 @@ class AppCharts:
         share = [
             error / total if total else None for error, total in zip(failed, totals, strict=True)
         ]
-        said = [
+        texts = [
             "–"
             if part is None
             else self.me.translate(
@@ -159,7 +161,7 @@ class AppCharts:
             )
             for part, n, t in zip(share, failed, totals, strict=True)
         ]
-        line = Line(name=self.me.translate("Errors"), values=share, said=said, kind="bad")
+        line = Line(name=self.me.translate("Errors"), values=share, texts=texts, kind="bad")
         title = self.me.translate("Share of errors")
         return self._picture(title, [line], scale.shares, {"status": "error"})
 
@@ -168,7 +170,7 @@ class AppCharts:
             Line(
                 name=name,
                 values=values,
-                said=[milliseconds(value) for value in values],
+                texts=[milliseconds(value) for value in values],
                 kind=kind,
             )
             for name, kind, values in (

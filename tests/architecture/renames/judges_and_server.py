@@ -143,7 +143,7 @@ RENAMED: Final[dict[str, dict[str, str]]] = {
         "figures.py": "alert_pages.py",
         "highlight.py": "pages.py",
         "rule_problems.py": "rule_form.py",
-        "trend.py": "charts/line.py",
+        "trend.py": "charts/time_chart.py",
     },
     "offline.report": {"charts.py": "charts/"},
 }

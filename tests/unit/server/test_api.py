@@ -197,7 +197,13 @@ async def test_rules_are_replaced_as_a_set(client: httpx.AsyncClient, services: 
     assert answer.status_code == 200
     assert [r["name"] for r in answer.json()["rules"]] == ["low"]
     assert services.rules.all("default") == [
-        AlertRule(name="low", kind=RuleKind.THRESHOLD, metric="faithfulness", params={"limit": 0.7})
+        AlertRule(
+            name="low",
+            kind=RuleKind.THRESHOLD,
+            metric="faithfulness",
+            window_s=None,
+            params={"limit": 0.7},
+        )
     ]
 
 

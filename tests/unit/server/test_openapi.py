@@ -53,6 +53,7 @@ OPERATIONS = {
     ("get", "/api/v1/silences"),
     ("post", "/api/v1/silences"),
     ("delete", "/api/v1/silences/{silence_id}"),
+    ("put", "/api/v1/rules/window"),
     ("post", "/api/v1/evaluations"),
     ("get", "/api/v1/tasks/parked"),
     ("post", "/api/v1/tasks/retry"),

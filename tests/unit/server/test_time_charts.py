@@ -43,7 +43,7 @@ def line(values: Sequence[float | None], **more: Any) -> Line:
     return Line(
         name="<i>line",
         values=values,
-        said=["–" if value is None else f"{value:.2f}" for value in values],
+        texts=["–" if value is None else f"{value:.2f}" for value in values],
         **more,
     )
 
