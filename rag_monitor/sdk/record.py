@@ -189,8 +189,8 @@ class LiveTrace:
                 self.explicit_answer = True
         elif name == "tags":
             self._tag(value)
-        elif name == "history":
-            self.history = turns_in(value)
+        elif name == "history" and (turns := turns_in(value)):
+            self.history = turns
         elif name == "expected" and issubclass(type(value), dict):
             some = islice(dict.items(value), _MOST_VALUES)
             self.expected = {key: _shallow(item) for key, item in some}

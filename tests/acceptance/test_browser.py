@@ -73,7 +73,7 @@ def test_the_alert_fires_is_understood_labelled_and_silenced_in_two_languages(pa
     banner.first.wait_for(timeout=FIRED_MS)  # the page refreshes by itself
     banner.first.click()
 
-    alert = page.locator("article.alert.firing", has_text="faithfulness drop")
+    alert = page.locator("article.alert.firing", has_text="faithfulness below last release")
     expect(alert).to_contain_text("fell from")
     alert.locator('a[href^="/traces/"]').first.click()
 
@@ -94,11 +94,11 @@ def test_the_alert_fires_is_understood_labelled_and_silenced_in_two_languages(pa
     expect(tile).to_contain_text("1 marked by people")
 
     page.goto("/alerts")
-    alert = page.locator("article.alert.firing", has_text="faithfulness drop")
+    alert = page.locator("article.alert.firing", has_text="faithfulness below last release")
     alert.get_by_role("button", name="Silence").click()
-    expect(page.locator("#silences")).to_contain_text("faithfulness drop")
+    expect(page.locator("#silences")).to_contain_text("faithfulness below last release")
     expect(alert).to_contain_text("silenced until")
-    page.get_by_role("button", name="Dry run faithfulness drop").click()
+    page.get_by_role("button", name="Dry run faithfulness below last release").click()
     expect(page.locator("main")).to_contain_text("would fire")
     page.goto("/alerts")
 
