@@ -31,7 +31,7 @@ _WORDED = {
     "docs/evaluation.md": {
         '{"id", "input", "scores": {metric: number or null}, "flagged",'
         ' "not_applicable": {metric: reason}, "failed": {…}, "suspect": {…}, "reported",'
-        ' "judge", "settings", "detail"}'
+        ' "judge", "settings", "detail", "question"}'
     },
     "docs/reliability.md": {"file::test"},
     "docs/judges.md": {"--columns frage=question,urteil=label_faithful"},
