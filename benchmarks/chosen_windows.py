@@ -1,6 +1,6 @@
 """False alarms of a drop rule over the windows that are chosen for apps, in 30 days without change.
 
-A rule looks 240 times per window, as the engine does, at a stream of judged traces whose share of
+And how often it finds a fall in one look. A rule looks 240 times per window, as the engine does, at a stream of judged traces whose share of
 good ones never changes; a count is of alarms that stood for two minutes and are apart by a window.
 
     python -m benchmarks.chosen_windows
@@ -19,6 +19,7 @@ from rag_monitor.statistics.wilson import z_two_sided
 LEVEL, MIN_DROP, DAYS, LOOKS, HOLD_S = 0.999, 0.10, 30, 240, 120.0
 CASES = ((600, 100), (600, 400), (3600, 100), (21_600, 100), (86_400, 100))
 """Window in seconds, judged per window."""
+DRAWS = 100_000
 
 
 def wilson(share: np.ndarray, count: np.ndarray, z: float) -> tuple[np.ndarray, np.ndarray]:
@@ -53,10 +54,20 @@ def false_alarms(window_s: float, judged: float, good: float, chance: np.random.
     return alarms
 
 
+def found(judged: int, before: float, now: float, chance: np.random.Generator) -> float:
+    """Share of falls that a single look finds, with so many judged on each side."""
+    count = np.full(DRAWS, judged)
+    old, new = (chance.binomial(judged, share, DRAWS) / judged for share in (before, now))
+    z = z_two_sided(LEVEL)
+    upper, lower = wilson(new, count, z)[1], wilson(old, count, z)[0]
+    top = new - old + np.sqrt((upper - new) ** 2 + (old - lower) ** 2)
+    return float(np.mean((top < 0) & (new - old <= -MIN_DROP)))
+
+
 def main() -> None:
     """Print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--streams", type=int, default=100)
+    parser.add_argument("--streams", type=int, default=60)
     streams = parser.parse_args().streams
     chance = np.random.default_rng(27)
     for window_s, judged in CASES:
@@ -65,6 +76,9 @@ def main() -> None:
             for good in (0.90, 0.95)
         ]
         print(f"{window_s / 60:g} min, {judged} judged: {told[0]:.2f} / {told[1]:.2f} in 30 days")
+    for judged in (50, 100):
+        share = found(judged, 0.95, 0.64, chance)
+        print(f"a fall from 0.95 to 0.64 with {judged} judged on each side: found in {share:.0%}")
 
 
 if __name__ == "__main__":

@@ -9,15 +9,12 @@ from typing import Final
 
 from rag_monitor.alerting.window_chooser import COUNTED, WindowChooser
 from rag_monitor.domain.alert import Alert, AlertRule, AlertState, Finding
-from rag_monitor.domain.rule_state import Counted, RuleState, Verdict
+from rag_monitor.domain.rule_state import Counted, Place, RuleState, Verdict
 
 IDLE_NOTES: Final = frozenset({"no_baseline", "no_hits_seen"})
 """Why a rule has nothing to watch, not too little: only one release, no plugin."""
 _SAVED_EVERY: Final = timedelta(minutes=5)
 """How old the counts of a state may get that is else the same."""
-
-Place = tuple[str, str, str]
-"""Project, rule and app."""
 
 
 def state_of(

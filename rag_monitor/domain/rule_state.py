@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+Place = tuple[str, str, str]
+"""Project, rule and app."""
+
 
 class Verdict(StrEnum):
     """What a rule says of an app."""

@@ -8,14 +8,12 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Table, delete, select
 
-from rag_monitor.domain.rule_state import Counted, RuleState, Verdict, WindowChoice
+from rag_monitor.domain.rule_state import Counted, Place, RuleState, Verdict, WindowChoice
 from rag_monitor.domain.stored import Lease
 from rag_monitor.store.engine import Database
 from rag_monitor.store.leases import require_held
 from rag_monitor.store.rule_state_tables import rule_states, rule_windows
 
-Place = tuple[str, str, str]
-"""Project, rule and app."""
 _KEY: Final = ("project", "rule", "app")
 _COLUMNS: Final = (*_KEY, "verdict", "since", "looked_at", "window_s", "chosen_at")
 _BODY: Final = tuple(field.name for field in fields(RuleState) if field.name not in _COLUMNS)
