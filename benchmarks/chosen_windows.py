@@ -1,7 +1,8 @@
 """False alarms of a drop rule over the windows that are chosen for apps, in 30 days without change.
 
-And how often it finds a fall in one look. A rule looks 240 times per window, as the engine does, at a stream of judged traces whose share of
-good ones never changes; a count is of alarms that stood for two minutes and are apart by a window.
+And how often it finds a fall in one look. A rule looks 240 times per window, as the engine does,
+at a stream of judged traces whose share of good ones never changes; a count is of alarms that stood
+for two minutes and are apart by a window.
 
     python -m benchmarks.chosen_windows
 """
