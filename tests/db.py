@@ -1,11 +1,14 @@
-"""Databases for tests: SQLite files, and throw-away PostgreSQL databases cloned from a template."""
+"""Databases for tests: SQLite files and throw-away PostgreSQL databases, copied from templates."""
 
 from __future__ import annotations
 
 import os
+import tempfile
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -47,6 +50,25 @@ def database(template: str | None = None) -> Iterator[str]:
             )
 
 
+@cache
+def _sqlite_template() -> bytes:
+    """What a migrated, empty SQLite file holds."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "template.db"
+        migration.upgrade(f"sqlite:///{file}")
+        return file.read_bytes()
+
+
+def new_sqlite(file: Path) -> str:
+    """Make `file` a migrated, empty database, readable by its user alone; returns its URL.
+
+    For tests that need the tables and not the migrations that make them.
+    """
+    file.touch(0o600, exist_ok=False)
+    file.write_bytes(_sqlite_template())
+    return f"sqlite:///{file}"
+
+
 @pytest.fixture(scope="session")
 def postgresql_template() -> Iterator[str]:
     """Name of a migrated, empty database to clone."""
@@ -69,9 +91,7 @@ def empty_database_url(dialect: str, tmp_path) -> Iterator[str]:
 def database_url(dialect: str, tmp_path, request: pytest.FixtureRequest) -> Iterator[str]:
     """A migrated, empty database."""
     if dialect == "sqlite":
-        url = f"sqlite:///{tmp_path / 'monitor.db'}"
-        migration.upgrade(url)
-        yield url
+        yield new_sqlite(tmp_path / "monitor.db")
         return
     with database(request.getfixturevalue("postgresql_template")) as url:
         yield url
