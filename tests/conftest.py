@@ -14,6 +14,7 @@ from tests.db import (  # noqa: F401 - fixtures
     database_url,
     dialect,
     empty_database_url,
+    postgresql_databases,
     postgresql_template,
 )
 

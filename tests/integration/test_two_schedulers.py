@@ -33,7 +33,7 @@ from rag_monitor.store.store import Store
 from rag_monitor.testing import ManualClock, ScriptedJudge
 from rag_monitor.worker.jobs import Jobs
 from rag_monitor.worker.scheduler import Leadership
-from tests.db import database
+from tests.postgresql import database
 
 TICK_S = 15.0
 TICKS = 40
