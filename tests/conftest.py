@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,9 @@ asyncio.set_event_loop(None)
 
 Collected at any time later, it would fail whatever test is running then.
 """
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+"""Else each process that a test starts compiles the package anew, which takes seconds."""
 settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("thorough", settings.get_profile("steady"), max_examples=10_000)
 settings.load_profile("steady")  # a busy machine is no failure of what is tested
