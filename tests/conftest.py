@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
+import typer.main
+import typer.testing
 from hypothesis import HealthCheck, settings
 
 from rag_monitor.testing import ManualClock
@@ -24,6 +27,8 @@ asyncio.set_event_loop(None)
 
 Collected at any time later, it would fail whatever test is running then.
 """
+typer.main.get_command = typer.testing._get_command = cache(typer.main.get_command)
+"""A process builds its command once, from the signatures of all of them; tests run hundreds."""
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 """Else each process that a test starts compiles the package anew, which takes seconds."""
