@@ -48,7 +48,8 @@ class House:
     def __init__(self, url: str) -> None:
         self.clock = ManualClock()
         self.store = Store.open(
-            StoreOptions(url=url, auto_migrate=True, ballast_bytes=0), self.clock
+            StoreOptions(url=url, auto_migrate=True, ballast_bytes=0, partitions_ahead=1),
+            self.clock,
         )
         self.store.writer.start()
         self.passages = self.store.earlier_passages

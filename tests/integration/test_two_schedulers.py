@@ -104,7 +104,9 @@ class Scheduler:
 
     def __init__(self, name: str, url: str, clock: ManualClock, channel: Recorder) -> None:
         self.clock = clock
-        self.store = Store.open(StoreOptions(url=url, auto_migrate=True, ballast_bytes=0), clock)
+        self.store = Store.open(
+            StoreOptions(url=url, auto_migrate=True, ballast_bytes=0, partitions_ahead=1), clock
+        )
         self.store.writer.start()
         self.leadership = Leadership(self.store.leases, name, LEASE_S)
         self.alerts = Freezer(self.store.alerts)

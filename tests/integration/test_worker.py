@@ -54,7 +54,8 @@ class House:
     ) -> None:
         self.clock = ManualClock()
         self.store = Store.open(
-            StoreOptions(url=url, auto_migrate=True, ballast_bytes=0), self.clock
+            StoreOptions(url=url, auto_migrate=True, ballast_bytes=0, partitions_ahead=1),
+            self.clock,
         )
         self.store.writer.start()
         self.receiver = Receiver(self.store.writer, clock=self.clock)
@@ -293,7 +294,8 @@ async def test_a_fall_in_quality_fires_is_announced_once_and_resolves(database_u
 def test_only_one_process_leads_and_the_next_takes_over(database_url: str) -> None:
     clock = ManualClock()
     with Store.open(
-        StoreOptions(url=database_url, auto_migrate=True, ballast_bytes=0), clock
+        StoreOptions(url=database_url, auto_migrate=True, ballast_bytes=0, partitions_ahead=1),
+        clock,
     ) as store:
         first = Leadership(store.leases, "first", 30)
         second = Leadership(store.leases, "second", 30)

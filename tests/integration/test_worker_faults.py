@@ -55,7 +55,8 @@ class Workplace:
     def __init__(self, url: str, judge: ScriptedJudge) -> None:
         self.clock = ManualClock()
         self.store = Store.open(
-            StoreOptions(url=url, auto_migrate=True, ballast_bytes=0), self.clock
+            StoreOptions(url=url, auto_migrate=True, ballast_bytes=0, partitions_ahead=1),
+            self.clock,
         )
         self.store.writer.start()
         engine = AlertEngine(
