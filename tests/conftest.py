@@ -32,6 +32,9 @@ typer.main.get_command = typer.testing._get_command = cache(typer.main.get_comma
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 """Else each process that a test starts compiles the package anew, which takes seconds."""
+for _library in ("OMP", "OPENBLAS", "MKL"):
+    os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
+"""Threads of several test processes wait for each other's cores, busily: ten times the work."""
 settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("thorough", settings.get_profile("steady"), max_examples=10_000)
 settings.load_profile("steady")  # a busy machine is no failure of what is tested

@@ -12,7 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import BaseRoute, Match
+from starlette.routing import Match
 
 from rag_monitor import __version__
 from rag_monitor.errors import NotFound, RagMonitorError
