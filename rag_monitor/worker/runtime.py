@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -157,8 +159,11 @@ class Runtime:
         """What a rule would find right now, by app."""
         return self.engine.try_rule
 
-    def replay_rule(self, rule: AlertRule, since: datetime, until: datetime) -> Replay:
-        """What a rule would have done on stored history."""
+    def replay_rule(
+        self, rule: AlertRule, since: datetime, until: datetime, *, within_s: float | None = None
+    ) -> Replay:
+        """What a rule would have done on stored history; stopped after `within_s` seconds."""
+        ends = math.inf if within_s is None else time.monotonic() + within_s
 
         def source_of(app: str) -> RuleEstimates:
             # One app at a time, a day of it read at once: memory stays small.
@@ -167,7 +172,10 @@ class Runtime:
             memory.begin(until)
             return self.estimates.reading(memory, RULE_OPTIONS)
 
-        return replay(rule, self.estimates, since, until, source_of=source_of)
+        def stop() -> bool:
+            return time.monotonic() >= ends
+
+        return replay(rule, self.estimates, since, until, source_of=source_of, stop=stop)
 
     async def close(self) -> None:
         """Release the judges and the channels."""

@@ -65,7 +65,9 @@ async def test_a_cookie_that_makes_no_sense_has_no_views(services: Services, coo
 def trying(services: Services) -> Services:
     """Services whose rules can be tried."""
 
-    def replay(rule: AlertRule, since: datetime, until: datetime) -> Replay:
+    def replay(
+        rule: AlertRule, since: datetime, until: datetime, *, within_s: float | None = None
+    ) -> Replay:
         episode = Episode(
             app="loan-assistant", fired_at=EPOCH, resolved_at=None, summary="faithfulness fell"
         )
@@ -98,7 +100,9 @@ async def test_a_saved_rule_is_tried_and_nothing_is_changed(services: Services) 
 async def test_a_rule_that_could_never_tell_is_not_called_quiet(
     services: Services, untold: int, said: str
 ) -> None:
-    def replay(rule: AlertRule, since: datetime, until: datetime) -> Replay:
+    def replay(
+        rule: AlertRule, since: datetime, until: datetime, *, within_s: float | None = None
+    ) -> Replay:
         app = AppReplay(looks=288, untold=untold, episodes=())
         return Replay(since=since, until=until, every=timedelta(minutes=5), apps={rule.app: app})
 
