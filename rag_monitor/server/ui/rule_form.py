@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -169,18 +170,45 @@ def _read_params(given: Mapping[str, str], reading: Reading) -> dict[str, float 
     params: dict[str, float | str] = {}
     own = parameter_field(given["kind"], "")
     for place, text in given.items():
-        if not place.startswith(own) or not text:
-            continue
-        name = place.removeprefix(own)
-        spec = SPECS.get(given["kind"], {}).get(name)
-        value: float | str | None = text
-        if isinstance(spec, Number) and spec.unit is Unit.DURATION:
-            value = reading.duration(place, text)
-        elif not isinstance(spec, Word):
-            value = number_of(text, spec)
-        if value is not None:
-            params[name] = value
+        if place.startswith(own) and text:
+            name = place.removeprefix(own)
+            value = _read_param(place, name, text, SPECS.get(given["kind"], {}).get(name), reading)
+            if value is not None:
+                params[name] = value
     return params
+
+
+def _read_param(
+    place: str, name: str, text: str, spec: Number | Word | None, reading: Reading
+) -> float | str | None:
+    """A parameter in its range; None: what is wrong is taken down."""
+    if spec is None:
+        return number_of(text)
+    value: float | str = text
+    if isinstance(spec, Number):
+        if spec.unit is Unit.DURATION:
+            return _read_span(place, text, spec, reading)
+        value = number_of(text, spec)
+        if value == text:
+            reading.problems[place] = Message(_FIELDS["float_parsing"])
+            return None
+    try:
+        spec.check(name, value)
+    except RuleError as error:
+        reading.problems[place] = str(error)
+        return None
+    return value
+
+
+def _read_span(place: str, text: str, spec: Number, reading: Reading) -> float | None:
+    """A parameter that is a duration, whose range is told as durations."""
+    seconds = reading.duration(place, text)
+    if seconds is None or spec.low <= seconds <= spec.high:
+        return seconds
+    reading.problems[place] = Message(
+        _FIELDS["less_than_equal"], low=duration_text(spec.low), high=duration_text(spec.high)
+    )
+    return None
 
 
 def number_of(text: str, spec: Number | None = None) -> float | str:
@@ -191,9 +219,10 @@ def number_of(text: str, spec: Number | None = None) -> float | str:
     plain = unicodedata.normalize("NFKC", text).strip()
     percent = spec is not None and spec.unit is Unit.SHARE and plain.endswith("%")
     try:
-        return round(float(plain[:-1]) / 100.0, 12) if percent else float(plain)
+        value = round(float(plain[:-1]) / 100.0, 12) if percent else float(plain)
     except ValueError:
         return text
+    return value if math.isfinite(value) else text
 
 
 LABELS: Final = {

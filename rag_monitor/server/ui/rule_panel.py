@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rag_monitor.domain.alert import AlertRule, RuleKind, Severity
-from rag_monitor.i18n import Message, translate
+from rag_monitor.i18n import translate
 from rag_monitor.server.ui.duration_text import duration_text
 from rag_monitor.server.ui.rule_fields import channels_of, parameter_fields, timing_fields
 from rag_monitor.server.ui.rule_form import RULE_METRICS, Reading, beside, labelled, rule_form
@@ -73,7 +73,7 @@ def remarks(me: Visitor, sent: SentRule | None) -> dict[str, Any]:
     return {
         "wrong": {place: beside(text, me.language) for place, text in sent.problems.items()},
         "read_as": {
-            place: translate(Message("= {duration}", duration=duration_text(seconds)), me.language)
+            place: f"= {translate(duration_text(seconds), me.language)}"
             for place, seconds in sent.reading.durations.items()
         },
         "preview": sent.preview,

@@ -120,7 +120,7 @@ async def test_a_rule_is_tried_before_it_is_saved(services: Services) -> None:
         token = token_of((await client.get("/settings")).text)
         form = {"token": token, "name": "new", "kind": "threshold", "metric": "faithfulness"}
         refused = await client.post("/ui/rules/try", data=form)
-        tried = await client.post("/ui/rules/try", data=form | {"params": "limit = 0.7"})
+        tried = await client.post("/ui/rules/try", data=form | {"params.threshold.limit": "0.7"})
 
     assert refused.status_code == 422
     assert (tried.status_code, "new" in services.rules.rules) == (200, False)  # type: ignore[attr-defined]
