@@ -248,7 +248,9 @@ async def test_a_parameter_out_of_its_range_is_told_beside_it_in_its_unit(
         form = {"token": token, "name": "low", "kind": "burn_rate", "metric": "faithfulness"}
         answer = await client.post("/ui/rules", data=form | {field: text})
 
-    beside = dict(re.findall(r'data-beside="([^"]*)"><span class="wrong">(.*?)</span>', answer.text))
+    beside = dict(
+        re.findall(r'data-beside="([^"]*)"><span class="wrong">(.*?)</span>', answer.text)
+    )
     assert answer.status_code == 422
     assert list(beside) == [field]
     assert beside[field].startswith(said)
