@@ -71,17 +71,39 @@ class Replay:
         return tuple(episode for app in self.apps.values() for episode in app.episodes)
 
 
+MAX_LOOKS: Final = 20_000
+"""Of one replay, over all apps; beyond it looks are made less often."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayBounds:
+    """What a replay may cost."""
+
+    looks: int = MAX_LOOKS
+    """Over all apps; beyond it looks are made less often."""
+    within_s: float = math.inf
+    """Seconds after which it is stopped."""
+
+
+UNHURRIED: Final = ReplayBounds()
+"""Of a dry run that somebody asked for."""
+
+
 class ReplayRule(Protocol):
     """Runs a rule over stored history."""
 
     def __call__(
-        self, rule: AlertRule, since: datetime, until: datetime, *, within_s: float | None = None
+        self,
+        rule: AlertRule,
+        since: datetime,
+        until: datetime,
+        bounds: ReplayBounds = UNHURRIED,
     ) -> Replay:
-        """What the rule would have done; stopped after `within_s` seconds (None: never)."""
+        """What the rule would have done, as far as it was looked at within the bounds."""
 
 
-MAX_LOOKS: Final = 20_000
-"""Of one replay, over all apps; beyond it looks are made less often."""
+EVERY: Final = timedelta(minutes=5)
+"""Between looks, where that is not too many."""
 
 
 def replay(
@@ -90,9 +112,10 @@ def replay(
     since: datetime,
     until: datetime,
     *,
-    every: timedelta = timedelta(minutes=5),
+    every: timedelta = EVERY,
     options: AlertOptions | None = None,
     source_of: Callable[[str], RuleEstimates] | None = None,
+    max_looks: int = MAX_LOOKS,
     stop: Callable[[], bool] = lambda: False,
 ) -> Replay:
     """Run a rule over the past, with its hold and keep times. Changes and announces nothing.
@@ -103,9 +126,10 @@ def replay(
         since: First look.
         until: No look after this.
         every: Between looks; at least a minute, as numbers are kept by the minute. Longer where
-            there would be more than `MAX_LOOKS`; the result says how long.
+            there would be more than `max_looks`; the result says how long.
         options: Limits.
         source_of: Answers about one app, made when its turn comes; None: `estimates` does.
+        max_looks: Over all apps.
         stop: Asked before every look; once it says so, no further look is made.
     """
     if every < timedelta(minutes=1):
@@ -114,8 +138,8 @@ def replay(
     apps = Evaluator(estimates, limits).apps(rule)
     source = source_of or (lambda _: estimates)
     steps = (until - since) / every * len(apps)
-    if steps > MAX_LOOKS:
-        minutes = math.ceil(every / timedelta(minutes=1) * steps / MAX_LOOKS)
+    if steps > max_looks:
+        minutes = math.ceil(every / timedelta(minutes=1) * steps / max_looks)
         every = timedelta(minutes=minutes)
     replayed: dict[str, AppReplay] = {}
     left_out: list[str] = []

@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from rag_monitor.alerting.replay import AppReplay, Episode, Replay
+from rag_monitor.alerting.replay import EVERY, AppReplay, Episode, Replay, ReplayBounds
 from rag_monitor.domain.alert import AlertRule
 from rag_monitor.server.ui.view import Visitor
 
 DAYS: Final = 14
-WITHIN_S: Final = 4.0
-"""Longer than this nobody waits for what follows their typing, nor should others for a thread."""
+BOUNDS: Final = ReplayBounds(looks=4_100, within_s=6.0)
+"""Two weeks of one app are looked at as closely as in a dry run. Longer than the seconds nobody
+waits for what follows their typing, nor should others for a thread."""
 MAX_SHOWN: Final = 10
 """Times that are listed; the dry run lists more."""
 AT_ONCE: Final = 2
@@ -40,6 +41,11 @@ class Preview:
         return sorted(episodes, key=lambda one: one.fired_at, reverse=True)[:MAX_SHOWN]
 
     @property
+    def coarse(self) -> bool:
+        """Whether looks were made less often than in a dry run: short spells may be missing."""
+        return self.replay is not None and self.replay.every > EVERY
+
+    @property
     def untold_share(self) -> float:
         """Of all looks, those that could not tell."""
         replay = self.replay
@@ -59,6 +65,6 @@ def preview_of(me: Visitor, rule: AlertRule) -> Preview:
     try:
         now = me.services.clock.now()
         since = now - timedelta(days=DAYS)
-        return Preview(replay=me.services.replay_rule(rule, since, now, within_s=WITHIN_S))
+        return Preview(replay=me.services.replay_rule(rule, since, now, BOUNDS))
     finally:
         _turns.release()

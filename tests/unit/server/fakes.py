@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import fields, replace
 from datetime import datetime, timedelta
 
-from rag_monitor.alerting.replay import Replay
+from rag_monitor.alerting.replay import Replay, ReplayBounds
 from rag_monitor.config import Settings
 from rag_monitor.config.options import HttpOptions
 from rag_monitor.domain.alert import (
@@ -313,7 +313,7 @@ def check_rule(rule: AlertRule) -> None:
 
 
 def replay_nothing(
-    rule: AlertRule, since: datetime, until: datetime, *, within_s: float | None = None
+    rule: AlertRule, since: datetime, until: datetime, bounds: ReplayBounds | None = None
 ) -> Replay:
     return Replay(since=since, until=until, every=timedelta(minutes=5), apps={})
 

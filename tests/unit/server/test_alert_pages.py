@@ -245,7 +245,7 @@ async def test_a_replay_is_told_in_the_readers_language(services: Services) -> N
     chosen = trying(services)
     told = chosen.replay_rule
 
-    def in_both(rule, since, until, *, within_s=None):  # type: ignore[no-untyped-def]
+    def in_both(rule, since, until, bounds=None):  # type: ignore[no-untyped-def]
         found = told(rule, since, until)  # type: ignore[misc]
         (app,) = found.apps.values()
         episode = replace(app.episodes[0], summary_zh="faithfulness 下降")

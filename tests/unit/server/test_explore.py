@@ -10,7 +10,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from rag_monitor.alerting.replay import AppReplay, Episode, Replay
+from rag_monitor.alerting.replay import AppReplay, Episode, Replay, ReplayBounds
 from rag_monitor.domain.alert import AlertRule, Finding
 from rag_monitor.server.services import Services
 from rag_monitor.testing import EPOCH, make_trace
@@ -66,7 +66,7 @@ def trying(services: Services) -> Services:
     """Services whose rules can be tried."""
 
     def replay(
-        rule: AlertRule, since: datetime, until: datetime, *, within_s: float | None = None
+        rule: AlertRule, since: datetime, until: datetime, bounds: ReplayBounds | None = None
     ) -> Replay:
         episode = Episode(
             app="loan-assistant", fired_at=EPOCH, resolved_at=None, summary="faithfulness fell"
@@ -101,7 +101,7 @@ async def test_a_rule_that_could_never_tell_is_not_called_quiet(
     services: Services, untold: int, said: str
 ) -> None:
     def replay(
-        rule: AlertRule, since: datetime, until: datetime, *, within_s: float | None = None
+        rule: AlertRule, since: datetime, until: datetime, bounds: ReplayBounds | None = None
     ) -> Replay:
         app = AppReplay(looks=288, untold=untold, episodes=())
         return Replay(since=since, until=until, every=timedelta(minutes=5), apps={rule.app: app})

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 import httpx
 import pytest
 
-from rag_monitor.alerting.replay import AppReplay, Episode, Replay, replay
+from rag_monitor.alerting.replay import AppReplay, Episode, Replay, ReplayBounds, replay
 from rag_monitor.alerting.rules import check_rule
 from rag_monitor.domain.alert import AlertRule
 from rag_monitor.domain.stored import KeyScope
@@ -50,14 +50,14 @@ def scores(series: Series, window: Window) -> Estimate:
     return estimate(0.5 if any(a <= hour < b for a, b in BAD_HOURS) else 0.95)
 
 
-def replaying(asked: list[float | None] | None = None) -> Services:
+def replaying(asked: list[ReplayBounds | None] | None = None) -> Services:
     """Services whose dry runs are real ones, over made-up numbers."""
 
     def run(
-        rule: AlertRule, since: datetime, until: datetime, *, within_s: float | None = None
+        rule: AlertRule, since: datetime, until: datetime, bounds: ReplayBounds | None = None
     ) -> Replay:
         if asked is not None:
-            asked.append(within_s)
+            asked.append(bounds)
         return replay(rule, FakeEstimates(scores=scores), since, until)
 
     return replace(make_services(), check_rule=check_rule, replay_rule=run)
@@ -65,7 +65,7 @@ def replaying(asked: list[float | None] | None = None) -> Services:
 
 def with_replay(replayed: Replay) -> Services:
     def run(
-        rule: AlertRule, since: datetime, until: datetime, *, within_s: float | None = None
+        rule: AlertRule, since: datetime, until: datetime, bounds: ReplayBounds | None = None
     ) -> Replay:
         return replayed
 
@@ -146,7 +146,7 @@ async def test_without_a_script_a_button_shows_the_same_below_the_form() -> None
 
 
 async def test_a_form_that_cannot_be_read_is_not_tried_and_told_beside_its_fields() -> None:
-    asked: list[float | None] = []
+    asked: list[ReplayBounds | None] = []
     async with open_client(replaying(asked), headers=HTML) as client:
         fragment = await ask(client, RULE | {"window_s": "90", "hold_for_s": "2 d"})
         page = await ask(client, RULE | {"window_s": "90"}, fragment="")
@@ -168,12 +168,27 @@ async def test_a_name_that_another_rule_has_is_told_while_it_is_typed() -> None:
 
 
 async def test_it_is_stopped_after_a_few_seconds() -> None:
-    asked: list[float | None] = []
+    asked: list[ReplayBounds | None] = []
     async with open_client(replaying(asked), headers=HTML) as client:
         await ask(client, RULE)
 
-    assert asked == [rule_preview.WITHIN_S]
-    assert rule_preview.WITHIN_S <= 5.0
+    assert asked == [rule_preview.BOUNDS]
+    assert rule_preview.BOUNDS.within_s <= 6.0
+    assert rule_preview.BOUNDS.looks <= 5_000
+
+
+async def test_of_many_apps_it_says_that_it_looked_less_often() -> None:
+    since = EPOCH - timedelta(days=14)
+    apps = {"a": AppReplay(looks=300)}
+    one = Replay(since=since, until=EPOCH, every=timedelta(minutes=5), apps=apps)
+    many = replace(one, every=timedelta(minutes=60))
+    async with open_client(with_replay(one), headers=HTML) as client:
+        close = (await ask(client, RULE)).text
+    async with open_client(with_replay(many), headers=HTML) as client:
+        coarse = (await ask(client, RULE)).text
+
+    assert "Looked every" not in close
+    assert "Looked every 1 h, because there are many apps" in coarse
 
 
 async def test_a_run_that_was_stopped_claims_nothing_for_the_whole_time() -> None:
@@ -193,7 +208,7 @@ async def test_a_run_that_was_stopped_claims_nothing_for_the_whole_time() -> Non
 
     assert "in 14 days" not in text
     assert "It fired 1 time as far as it was tried." in text
-    assert "After 4 s it was stopped:" in text
+    assert "After 6 s it was stopped:" in text
     assert "&lt;b&gt; up to 01-02 12:00." in text
     assert "2 apps were left out." in text
 
@@ -220,7 +235,7 @@ async def test_many_times_are_shown_in_part() -> None:
 async def test_only_so_many_run_at_once_and_the_others_are_asked_to_come_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked: list[float | None] = []
+    asked: list[ReplayBounds | None] = []
     async with open_client(replaying(asked), headers=HTML) as client:
         for _ in range(rule_preview.AT_ONCE):
             assert rule_preview._turns.acquire(blocking=False)
@@ -238,7 +253,7 @@ async def test_only_so_many_run_at_once_and_the_others_are_asked_to_come_again(
 
 async def test_a_run_that_fails_gives_its_turn_back() -> None:
     def broken(
-        rule: AlertRule, since: datetime, until: datetime, *, within_s: float | None = None
+        rule: AlertRule, since: datetime, until: datetime, bounds: ReplayBounds | None = None
     ) -> Replay:
         raise RuntimeError
 
@@ -252,7 +267,7 @@ async def test_a_run_that_fails_gives_its_turn_back() -> None:
 
 @pytest.mark.parametrize("fragment", ["", "yes"])
 async def test_a_preview_needs_the_token_of_the_session(fragment: str) -> None:
-    asked: list[float | None] = []
+    asked: list[ReplayBounds | None] = []
     async with open_client(replaying(asked), headers=HTML) as client:
         await client.get("/settings")
         wrong = await client.post(
@@ -279,7 +294,7 @@ async def test_only_who_may_change_rules_is_offered_and_given_a_preview(
 
 
 async def test_the_preview_of_a_page_elsewhere_is_refused() -> None:
-    asked: list[float | None] = []
+    asked: list[ReplayBounds | None] = []
     async with open_client(replaying(asked), headers=HTML) as client:
         token = token_of((await client.get("/settings")).text)
         foreign = await client.post(
@@ -312,6 +327,7 @@ def test_a_replay_is_stopped_between_two_looks_and_says_where() -> None:
     whole = replay(rule, source, since, EPOCH)
     stopped = replay(rule, source, since, EPOCH, stop=counting(whole.apps["a"].looks + 50))
     none = replay(rule, source, since, EPOCH, stop=lambda: True)
+    coarse = replay(rule, source, since, EPOCH, max_looks=4_100)
 
     assert whole.complete
     assert list(stopped.apps) == ["a", "b"]
@@ -320,4 +336,6 @@ def test_a_replay_is_stopped_between_two_looks_and_says_where() -> None:
     assert b.stopped_at == since + (b.looks - 1) * stopped.every
     assert 0 < b.looks < 60
     assert (stopped.left_out, stopped.complete) == (("c",), False)
+    assert coarse.looks <= 4_100
+    assert coarse.every == timedelta(minutes=15)
     assert (none.apps, none.left_out, none.looks) == ({}, ("a", "b", "c"), 0)
