@@ -14,7 +14,6 @@ from types import MappingProxyType
 from typing import Final
 
 from rag_monitor.aggregation.comparison import BaselineKind
-from rag_monitor.alerting.conditions.wording import baseline_name
 from rag_monitor.domain.alert import AlertRule, FieldName, RuleKind
 from rag_monitor.errors import RuleError
 from rag_monitor.i18n import Message, msgid
@@ -108,6 +107,12 @@ class Word:
             )
 
 
+BASELINES: Final = {
+    BaselineKind.PREVIOUS_WINDOW.value: Message("the window before"),
+    BaselineKind.LAST_WEEK.value: Message("the same hours last week"),
+    BaselineKind.PREVIOUS_RELEASE.value: Message("the release before"),
+}
+"""What a window is compared with, as sentences and forms call it."""
 _SHARE: Final = Message("Shares are 0 to 1: 0.1 is ten percent.")
 _OTHERWISE: Final = msgid("A fixed limit, instead of a comparison.")
 
@@ -129,7 +134,7 @@ def _least_fall(default: float) -> Number:
 
 
 def _baseline(*kinds: BaselineKind) -> Word:
-    names = {kind.value: baseline_name(kind.value) for kind in kinds}
+    names = {kind.value: BASELINES[kind.value] for kind in kinds}
     return Word(label=msgid("Compared with"), default=kinds[0].value, choices=names)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import httpx
@@ -77,8 +78,10 @@ async def browser(database_url: str) -> AsyncIterator[httpx.AsyncClient]:
 
 
 async def test_a_preview_over_stored_rollups_agrees_with_the_dry_run(
-    browser: httpx.AsyncClient,
+    browser: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # However busy this machine is: what is compared is what both say, not how fast.
+    monkeypatch.setattr(rule_preview, "BOUNDS", replace(rule_preview.BOUNDS, within_s=120.0))
     token = token_of((await browser.get("/settings")).text)
     rule = {
         "name": "low",
@@ -89,10 +92,8 @@ async def test_a_preview_over_stored_rollups_agrees_with_the_dry_run(
         "params": {"below": 0.8},
     }
 
-    began = time.monotonic()
     form = RULE | {"token": token, "original": "", "fragment": "yes"}
     text = (await browser.post("/ui/rules/preview", data=form)).text
-    took_s = time.monotonic() - began
     checked = await browser.post(f"/api/v1/rules/check?days={DAYS}", json=rule)
     saved = (await browser.get("/api/v1/rules")).json()["rules"]
 
@@ -105,5 +106,19 @@ async def test_a_preview_over_stored_rollups_agrees_with_the_dry_run(
     shown = [datetime.fromisoformat(one) for one in re.findall(r'<li><time datetime="(.*?)"', text)]
     fired = [datetime.fromisoformat(episode["fired_at"]) for episode in history["episodes"]]
     assert shown == fired[::-1]
-    assert took_s < rule_preview.BOUNDS.within_s + 4.0
     assert "low" not in {one["name"] for one in saved}
+
+
+async def test_a_preview_of_much_is_stopped_in_time_and_says_how_far_it_came(
+    browser: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rule_preview, "BOUNDS", replace(rule_preview.BOUNDS, within_s=0.3))
+    token = token_of((await browser.get("/settings")).text)
+    form = RULE | {"token": token, "original": "", "fragment": "yes"}
+
+    began = time.monotonic()
+    text = (await browser.post("/ui/rules/preview", data=form)).text
+
+    assert time.monotonic() - began < 0.3 + 4.0
+    assert "After 0.3 s it was stopped: shop up to 01-" in text
+    assert "in 14 days" not in text

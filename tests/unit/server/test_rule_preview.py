@@ -106,7 +106,7 @@ async def test_it_is_told_in_chinese_in_the_zone_that_is_set() -> None:
         text = (await ask(client, RULE, "zh")).text
 
     fired = EPOCH - timedelta(days=14) + timedelta(hours=200, minutes=10) + timedelta(hours=8)
-    assert "14 天内会触发 3 次。" in text
+    assert "14 天内会告警 3 次。" in text
     assert "的时间看不出。" in text
     assert f">{fired:%m-%d %H:%M}</time>" in text
 
