@@ -154,8 +154,8 @@ def alerts_url(public_url: str) -> str:
 
 def alert_url(public_url: str, alert_id: str, **query: str) -> str:
     """Where one alert is shown, with the action that the page shall ask about (`do`)."""
-    asked = f"?{urlencode(query)}" if query else ""
-    return f"{alerts_url(public_url)}/{quote(alert_id, safe='')}{asked}"
+    action = f"?{urlencode(query)}" if query else ""
+    return f"{alerts_url(public_url)}/{quote(alert_id, safe='')}{action}"
 
 
 def app_url(public_url: str, app: str) -> str:

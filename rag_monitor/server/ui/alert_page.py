@@ -29,7 +29,7 @@ NO_SUCH_ALERT: Final = msgid("There is no such alert: it is older than alerts ar
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Preselected:
     """The action that the address preselects."""
 
     action: AlertAction
@@ -103,7 +103,7 @@ def covering(me: Visitor, alert: Alert) -> Silence | None:
     return silence_of(alert, silences, now)
 
 
-def _preselected(me: Visitor, alert: Alert, wanted: str) -> Asked | None:
+def _preselected(me: Visitor, alert: Alert, wanted: str) -> Preselected | None:
     """None: the address asks for nothing, or for something that there is not."""
     try:
         action = AlertAction(wanted)
@@ -111,7 +111,7 @@ def _preselected(me: Visitor, alert: Alert, wanted: str) -> Asked | None:
         return None
     together = me.request.query_params.get("with") == TOGETHER
     until = snooze_end(action, me.services.clock.now(), me.zone)
-    return Asked(
+    return Preselected(
         action=action,
         label=catalog.ALERT_ACTIONS[action],
         until=until,

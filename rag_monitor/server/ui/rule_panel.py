@@ -30,8 +30,8 @@ class SentRule:
 
     def sentences(self, language: str) -> list[str]:
         """What is wrong, with the names of the fields; each sentence once."""
-        told = [labelled(place, text, language) for place, text in self.problems.items()]
-        return list(dict.fromkeys(told))
+        named = [labelled(place, text, language) for place, text in self.problems.items()]
+        return list(dict.fromkeys(named))
 
 
 def panel(me: Visitor, sent: SentRule | None, rules: Sequence[AlertRule]) -> dict[str, Any]:
