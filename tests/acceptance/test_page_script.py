@@ -175,13 +175,18 @@ def test_an_open_form_is_not_replaced(page: Page) -> None:
 
 def test_what_was_chosen_is_kept(page: Page) -> None:
     alerts_page(page)
-    hours = page.locator(".alert").get_by_label("Silence for")
+    new = page.get_by_text("New silence")
+    hours = page.locator("#silences select[name=hours]")
+    new.click()
     given = hours.input_value()
     hours.select_option(index=2)
+    new.click()  # closed again: what was chosen is not to be seen, and kept all the same
     page.locator("h1").click()
 
     assert not refreshed(page)
+    new.click()
     hours.select_option(given)
+    new.click()
     page.locator("h1").click()
     assert refreshed(page)
 
