@@ -11,7 +11,7 @@ from rag_monitor.i18n import translate
 from rag_monitor.server.ui.duration_text import duration_text
 from rag_monitor.server.ui.rule_fields import channels_of, parameter_fields, timing_fields
 from rag_monitor.server.ui.rule_form import RULE_METRICS, Reading, beside, labelled, rule_form
-from rag_monitor.server.ui.rule_preview import BOUNDS, DAYS, Preview
+from rag_monitor.server.ui.rule_preview import DAYS, Preview
 from rag_monitor.server.ui.view import Visitor
 
 
@@ -61,7 +61,6 @@ def panel(me: Visitor, sent: SentRule | None, rules: Sequence[AlertRule]) -> dic
         "channels": channels,
         "offered_channels": channels_of(given.get("notifiers", ""), channels),
         "preview_days": DAYS,
-        "preview_within_s": BOUNDS.within_s,
         **remarks(me, sent),
     }
 
@@ -78,5 +77,4 @@ def remarks(me: Visitor, sent: SentRule | None) -> dict[str, Any]:
         },
         "preview": sent.preview,
         "preview_days": DAYS,
-        "preview_within_s": BOUNDS.within_s,
     }

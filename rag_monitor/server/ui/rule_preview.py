@@ -33,6 +33,8 @@ class Preview:
     replay: Replay | None = None
     """None: it was not run, because the form has to be mended or others run theirs."""
     busy: bool = False
+    within_s: float = BOUNDS.within_s
+    """After so many seconds it is stopped."""
 
     @property
     def newest(self) -> Sequence[Episode]:
@@ -65,6 +67,7 @@ def preview_of(me: Visitor, rule: AlertRule) -> Preview:
     try:
         now = me.services.clock.now()
         since = now - timedelta(days=DAYS)
-        return Preview(replay=me.services.replay_rule(rule, since, now, BOUNDS))
+        replay = me.services.replay_rule(rule, since, now, BOUNDS)
+        return Preview(replay=replay, within_s=BOUNDS.within_s)
     finally:
         _turns.release()
