@@ -155,7 +155,7 @@ async def test_a_form_that_cannot_be_read_is_not_tried_and_told_beside_its_field
     assert fragment.status_code == 200
     assert '<p data-beside="window_s"><span class="wrong">say whether it is 90 s' in fragment.text
     assert '<p data-beside="hold_for_s">= 2 d</p>' in fragment.text
-    assert "Tried once the marked fields are mended." in fragment.text
+    assert "Tried once the marked fields are corrected." in fragment.text
     assert page.status_code == 422
     assert "Not tried" in page.text
 
