@@ -4,8 +4,9 @@ Each line of `natural_answers/*.jsonl.gz` was written for this project and is un
 `id` (the question's source and a number), `lang`, `passages` (beginnings of the SHA-256 of their
 texts) and `sentences`, as in `rag_answers`. The faults are those of language models: most add what
 is plausible and stands nowhere. The passages are not ours (CLAPNQ, ExpertQA, CMRC), so they are
-read from the data folder. Roles are by source, as for the claims of whole rows (`pairs.held_out`):
-no encoder learns from one source in four, whose answers teach weights and choose thresholds.
+read from the data folder. They teach weights and choose thresholds. No encoder learns from them:
+one that did told their own kind better, and people's labels of other answers worse
+(`EXPERIMENTS.md`).
 """
 
 from __future__ import annotations

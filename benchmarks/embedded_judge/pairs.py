@@ -22,7 +22,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.embedded_judge import entailment, natural_answers, rag_answers, splits
+from benchmarks.embedded_judge import entailment, rag_answers
 from benchmarks.embedded_judge.corpora import EVERYDAY_SEEN, Row, all_rows, load
 from benchmarks.embedded_judge.entailment import with_priors
 from benchmarks.embedded_judge.perturb import perturb
@@ -184,13 +184,6 @@ def held_out(group: str) -> bool:
     return int(hashlib.sha256(group.encode()).hexdigest(), 16) % FOLDS == FOLDS - 1
 
 
-def natural_pairs(folder: Path, *, held: bool) -> list[Entailment]:
-    """Labelled sentences of answers over public passages: those kept from encoders, or the rest."""
-    rows = natural_answers.answers(folder)
-    chosen = [row for row in rows if held_out(splits.group_of(row["id"])) == held]
-    return rag_answers.pairs_of(chosen, "natural")
-
-
 def training_rows(folder: Path) -> list[Entailment]:
     """Claims of whole rows that an encoder is trained on, in a fixed order."""
     draw = random.Random(29)
@@ -232,7 +225,6 @@ def main(folder: Path, target: Path) -> None:
         *entailment.learnt(folder),
         *with_priors(training_rows(folder)),
         *with_priors(rag_answers.pairs_of(rag_answers.learnt())),
-        *with_priors(natural_pairs(folder, held=False)),
     ]
     write_pairs(target, [*pairs, *unlabelled(pairs, random.Random(47))])
 

@@ -45,8 +45,8 @@ def validation(folder: Path = FOLDER) -> list[dict[str, Any]]:
     return [row for row in answers(folder) if splits.is_validation(splits.group_of(row["id"]))]
 
 
-def pairs_of(rows: Iterable[dict[str, Any]], corpus: str = "rag") -> list[Entailment]:
-    """Each labelled sentence beside what the judge would read; a unit is an answer's."""
+def pairs_of(rows: Iterable[dict[str, Any]]) -> list[Entailment]:
+    """Each labelled sentence beside what the judge would read; a unit is a passage set's."""
     found = []
     for row in rows:
         evidence = EvidenceIndex.build(row["contexts"], row["question"])
@@ -55,6 +55,6 @@ def pairs_of(rows: Iterable[dict[str, Any]], corpus: str = "rag") -> list[Entail
             if sentence["label"] in LABELS:
                 claim, text = reading(Segment(sentence["text"]), evidence)
                 label = LABELS[sentence["label"]]
-                name = f"{corpus}_{row['lang']}"
-                found.append(Entailment(name, group, row["id"], claim, text, label))
+                corpus = f"rag_{row['lang']}"
+                found.append(Entailment(corpus, group, row["id"], claim, text, label))
     return found

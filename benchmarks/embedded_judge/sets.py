@@ -49,7 +49,7 @@ FEWER: Final = {
 FEWER_ELSE: Final = 60
 """The same beside an encoder, which takes minutes to read them."""
 
-OF_PAIRS: Final = ("natural", "expertqa", "clapnq", "halueval", "uhgeval", "made")
+OF_PAIRS: Final = ("expertqa", "clapnq", "halueval", "uhgeval", "made")
 """Sets of which `pairs.held_out` tells what encoders did not learn from."""
 
 
@@ -72,7 +72,7 @@ class Row:
         """Whether no encoder of this project learnt from it."""
         if self.corpus.startswith(("rag_", "details_")):
             return splits.is_validation(self.group)
-        if self.corpus.startswith(("everyday", "wice", "forms", "handover")):
+        if self.corpus.startswith(("everyday", "natural", "wice", "forms", "handover")):
             return True
         if self.corpus.startswith(OF_PAIRS):
             return pairs.held_out(self.group)

@@ -17,7 +17,7 @@ from typing import Final
 from benchmarks.embedded_judge import rag_answers, splits
 from benchmarks.embedded_judge.corpora import Row, expertqa, load
 from benchmarks.embedded_judge.entailment import DETAILS, public_pairs, written_pairs
-from benchmarks.embedded_judge.pairs import held_out, natural_pairs, pairs_of
+from benchmarks.embedded_judge.pairs import held_out, pairs_of
 from benchmarks.embedded_judge.training_pairs import Entailment, write_pairs
 from benchmarks.embedded_judge.written import statements
 
@@ -37,9 +37,6 @@ def sets(
     said = rag_answers.pairs_of(rag_answers.validation(answers))
     for language in ("en", "zh"):
         yield f"rag_{language}", [pair for pair in said if pair.corpus == f"rag_{language}"]
-    natural = natural_pairs(folder, held=True)
-    for language in ("en", "zh"):
-        yield f"natural_{language}", [p for p in natural if p.corpus == f"natural_{language}"]
     details = [one for one in statements(DETAILS) if splits.is_validation(one.premise)]
     for language in ("en", "zh"):
         own = [one for one in details if one.genre.endswith(language)]
