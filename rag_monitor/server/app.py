@@ -36,6 +36,7 @@ from rag_monitor.server.routes import (
     otlp,
     quality,
     sessions,
+    slos,
     topics,
     traces,
 )
@@ -53,6 +54,7 @@ from rag_monitor.server.ui import (
     pages,
     session_pages,
     single_sign_on,
+    slo_page,
     topic_page,
     trace_list,
 )
@@ -84,6 +86,7 @@ _PARTS: Final = (
         topics,
         alerts,
         incidents,
+        slos,
         admin,
     ),
     operations,
@@ -94,6 +97,7 @@ _PARTS: Final = (
         label_pages,
         pages,
         alert_pages,
+        slo_page,
         judge_page,
         compare,
         document_pages,

@@ -291,6 +291,7 @@ PAGES = (
     f"/traces?{FILTERS}",
     f"/traces/{TRACE_ID}",
     "/alerts",
+    "/slos",
     "/runbooks",
     "/judges",
     f"/compare?app={quote(APP, safe='')}",
