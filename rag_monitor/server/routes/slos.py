@@ -52,7 +52,7 @@ def list_slos(
     language: AskedLanguage,
     where: Annotated[SlosQuery, Query()],
 ) -> SlosOut:
-    """Objectives (rules of kind `burn_rate`) by app: error budget, burn rates, how long it lasts."""
+    """Objectives (rules of kind `burn_rate`) by app: error budget, burn rates, time left."""
     with services.reading():
         return _slos(services, caller, language, where)
 

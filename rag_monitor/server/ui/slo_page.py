@@ -48,7 +48,7 @@ MAX_CARDS: Final = 24
 """Objectives on a page, about: each has a chart."""
 STATES: Final = {
     Verdict.OK: msgid("within the limit"),
-    Verdict.CANNOT_TELL: msgid("cannot tell"),
+    Verdict.CANNOT_TELL: msgid("Cannot tell"),
     Verdict.PENDING: catalog.STATES["pending"],
     Verdict.FIRING: catalog.STATES["firing"],
 }
@@ -148,17 +148,24 @@ def _card(me: Visitor, one: Objective, history: Sequence[Alert]) -> Card:
         missing=_missing(me, one),
         lasts=_lasts(me, one),
         multiple=number(one.rule, "multiple") or 0.0,
-        traces=me.link(
-            "/traces",
-            app=one.app,
-            metric=metric,
-            below=BAD_BELOW.get(metric),
-            knowledge_base=word(one.rule, "knowledge_base"),
-            **{
-                "from": f"{one.period.start:%Y-%m-%dT%H:%MZ}",
-                "to": f"{one.period.end:%Y-%m-%dT%H:%MZ}",
-            },
-        ),
+        traces=_bad_traces(me, one, one.period),
+    )
+
+
+def _bad_traces(me: Visitor, one: Objective, window: Window | None = None) -> str:
+    """Address of the traces that used budget, of a window where one is given."""
+    metric = one.rule.metric or ""
+    ends: dict[str, str] = {}
+    if window is not None:
+        moments = zip(("from", "to"), (window.start, window.end), strict=True)
+        ends = {name: f"{moment:%Y-%m-%dT%H:%MZ}" for name, moment in moments}
+    return me.link(
+        "/traces",
+        app=one.app,
+        metric=metric,
+        below=BAD_BELOW.get(metric),
+        knowledge_base=word(one.rule, "knowledge_base"),
+        **ends,
     )
 
 
@@ -195,7 +202,7 @@ def _lasts(me: Visitor, one: Objective) -> str:
     if one.budget is not None and one.budget.left <= 0.0:
         return me.translate("spent")
     if one.state is Verdict.CANNOT_TELL or one.budget is None:
-        return me.translate("cannot tell")
+        return me.translate("Cannot tell")
     if one.lasts is None:
         return me.translate("not spent within the period")
     if one.lasts >= timedelta(days=1):
@@ -219,7 +226,7 @@ def _course(me: Visitor, one: Objective, budget: Budget, history: Sequence[Alert
         scale=scale.balances,
         axis=TimeAxis.over(window, me.zone),
         marks=alert_marks(me, alerts, window),
-        traces=me.link("/traces", app=one.app, metric=one.rule.metric, sort="score", order="asc"),
+        traces=_bad_traces(me, one),
     )
     return Picture(
         title=title,
