@@ -10,6 +10,7 @@ from pydantic import Field
 from rag_monitor.errors import MalformedPayload
 from rag_monitor.i18n import msgid
 from rag_monitor.server.auth import Principal, Reader, ServicesOf
+from rag_monitor.server.judging_budgets import judging_budgets
 from rag_monitor.server.objectives import (
     LEAST_DAYS,
     MOST_DAYS,
@@ -21,7 +22,7 @@ from rag_monitor.server.objectives import (
 )
 from rag_monitor.server.problems import AskedLanguage, ProblemError
 from rag_monitor.server.quality import page_of
-from rag_monitor.server.schemas.slos import SloOut, SlosOut
+from rag_monitor.server.schemas.slos import JudgingBudgetOut, SloOut, SlosOut
 from rag_monitor.server.schemas.values import Given, Name
 from rag_monitor.server.services import Services
 from rag_monitor.server.validation import OnceRoute, sentences, unknown_names
@@ -60,7 +61,8 @@ def list_slos(
 def _slos(services: Services, caller: Principal, language: str, where: SlosQuery) -> SlosOut:
     now, project = services.clock.now(), caller.project
     period = period_of(now, where.days)
-    rules = objective_rules(services.rules.all(project))
+    every = services.rules.all(project)
+    rules = objective_rules(every)
     apps = [
         one
         for one in apps_with_objective(services.traces.apps(project), rules, now)
@@ -82,6 +84,10 @@ def _slos(services: Services, caller: Principal, language: str, where: SlosQuery
         slos=[
             SloOut.from_domain(one)
             for one in objectives(services, project, rules, shown.shown, period)
+        ],
+        judging_budgets=[
+            JudgingBudgetOut.from_domain(one)
+            for one in (judging_budgets(services, project, every) if where.app is None else ())
         ],
         next=shown.next,
         apps_folded=shown.less_busy,

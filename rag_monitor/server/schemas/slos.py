@@ -7,6 +7,7 @@ from datetime import datetime
 from pydantic import Field
 
 from rag_monitor.alerting.params import word
+from rag_monitor.server.judging_budgets import JudgingBudget
 from rag_monitor.server.objectives import CONFIDENCE, BurnWindow, Objective, days_of
 from rag_monitor.server.schemas.values import Hints, Wire
 
@@ -106,6 +107,29 @@ class SloOut(Wire):
         )
 
 
+class JudgingBudgetOut(Wire):
+    """A rule of kind `budget`: what is left of the day's judging budget, over all apps."""
+
+    rule: str
+    state: str = Field(description="`ok`, `pending` or `firing`.")
+    budget_left: float = Field(description="Share of the day's budget.")
+    alerts_below: float = Field(description="Share; 0: the rule alerts when the budget is spent.")
+    limits: list[str] = Field(description="The limits that are spent.")
+    alert_id: str | None = Field(description="The open alert.")
+
+    @classmethod
+    def from_domain(cls, one: JudgingBudget) -> JudgingBudgetOut:
+        """The budget as it goes out."""
+        return cls(
+            rule=one.rule.name,
+            state="ok" if one.state is None else one.state.value,
+            budget_left=one.left,
+            alerts_below=one.alerts_below,
+            limits=list(one.finding.notes),
+            alert_id=None if one.alert is None else one.alert.id,
+        )
+
+
 class SlosOut(Wire):
     """Objectives of a project over a period."""
 
@@ -113,6 +137,9 @@ class SlosOut(Wire):
     end: datetime
     days: int
     slos: list[SloOut] = Field(description="By app and rule; empty: no rule holds an objective.")
+    judging_budgets: list[JudgingBudgetOut] = Field(
+        description="Of rules of kind `budget`; empty beside `app`, as they are of no one app."
+    )
     next: str | None = Field(description="`cursor` of the apps that are less busy.")
     apps_folded: int = Field(description="So many apps on later pages.")
     hints: Hints

@@ -24,6 +24,7 @@ from rag_monitor.domain.window import Window
 from rag_monitor.errors import MalformedPayload
 from rag_monitor.i18n import msgid, translate
 from rag_monitor.metrics.rag import BAD_BELOW
+from rag_monitor.server.judging_budgets import judging_budgets
 from rag_monitor.server.objectives import (
     PERIOD_DAYS,
     Budget,
@@ -84,7 +85,8 @@ def _slos(me: Visitor) -> HTMLResponse:
     now, app = services.clock.now(), me.request.query_params.get("app", "")
     days, refused = _days(me)
     period = period_of(now, days)
-    rules = objective_rules(services.rules.all(project))
+    every = services.rules.all(project)
+    rules = objective_rules(every)
     apps = apps_with_objective(services.traces.apps(project), rules, now)
     app_page, bad_cursor = _page(me, [one for one in apps if app in {"", one.app}], rules, period)
     history = services.alerts.load(project) if rules else ()
@@ -95,6 +97,10 @@ def _slos(me: Visitor) -> HTMLResponse:
             "cards": [
                 _card(me, one, history)
                 for one in objectives(services, project, rules, app_page.shown, period)
+            ],
+            "judging": [
+                (one, budget_bar(one.left, share_text(one.left)))
+                for one in (judging_budgets(services, project, every) if not app else ())
             ],
             "any_rule": bool(rules),
             "app": app,

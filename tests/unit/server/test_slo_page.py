@@ -12,13 +12,17 @@ from datetime import timedelta
 import pytest
 
 from rag_monitor.aggregation.estimates import Estimates
+from rag_monitor.alerting.conditions.context import EvaluationContext
+from rag_monitor.alerting.conditions.volume import budget
+from rag_monitor.alerting.estimates import RuleEstimates
 from rag_monitor.domain.alert import Alert, AlertRule, AlertState, Finding, RuleKind, Severity
+from rag_monitor.domain.ports import BudgetState
 from rag_monitor.domain.rollup import Rollup, RollupQuery, TraceFacts
 from rag_monitor.server.services import Services
 from rag_monitor.testing import EPOCH, make_trace
-from tests.unit.aggregation.memory import MemoryRollups, facts, value
+from tests.unit.aggregation.memory import HOUR, MemoryRollups, facts, value
 from tests.unit.server.conftest import open_client
-from tests.unit.server.fakes import make_services
+from tests.unit.server.fakes import FakeTraces, make_services
 from tests.unit.server.story import make_stored
 from tests.unit.server.test_pages import HTML
 
@@ -43,6 +47,13 @@ class Counting(MemoryRollups):
     def load(self, wanted: RollupQuery) -> list[Rollup]:
         self.reads += 1
         return super().load(wanted)
+
+
+class Spending(RuleEstimates):
+    """Has spent most of its judging budget."""
+
+    def budget(self, project: str) -> BudgetState:
+        return BudgetState(remaining=0.4, limits=("usd_per_day",))
 
 
 def day(app: str, days_ago: float, good: int, bad: int) -> list[TraceFacts]:
@@ -208,3 +219,29 @@ async def test_objectives_need_a_key_that_may_read(locked: Services) -> None:
 
     assert page.status_code in {303, 401}
     assert "data-rule" not in page.text
+
+
+@pytest.mark.parametrize(("limit", "said"), [(0.0, "alerts when it is spent"), (0.2, "below 20%")])
+async def test_the_judging_budget_is_what_its_rule_finds(limit: float, said: str) -> None:
+    rule = AlertRule(name="judging", kind=RuleKind.BUDGET, params={"min_remaining": limit})
+
+    def find(rule: AlertRule) -> dict[str, Finding]:
+        context = EvaluationContext(
+            rule=rule, app="*", window=HOUR, estimates=Spending(MemoryRollups([]), FakeTraces([]))
+        )
+        return {"*": budget(context)}
+
+    services = replace(make_services(empty=True), try_rule=find)
+    services.rules.save(rule)
+    services.rules.save(replace(rule, name="off", enabled=False))
+    async with open_client(services, headers=HTML) as client:
+        page = (await client.get("/slos")).text
+        (told,) = (await client.get("/api/v1/slos")).json()["judging_budgets"]
+        of_app = (await client.get("/api/v1/slos", params={"app": "shop"})).json()
+
+    assert (told["rule"], told["state"], told["budget_left"]) == ("judging", "ok", 0.4)
+    assert told["alerts_below"] == limit
+    assert told["limits"] == ["usd_per_day"]
+    assert "40% of today&#39;s judging budget is left (usd_per_day)" in page
+    assert said in page
+    assert of_app["judging_budgets"] == []
