@@ -169,17 +169,6 @@ class Estimates:
         over = self._over(series, window, alone)
         return bad_count(choice.totals, choice.judge, design_of(alone, over))
 
-    def bad_by_step(self, series: Series, window: Window, step: timedelta) -> list[BadCount]:
-        """Judged and bad traces per step, oldest first, by the judge that the series names.
-
-        As `bad_counts`, of sums that may reach over many minutes, and for long windows.
-        """
-        rows = by_step(self._summed(series, window, step), window, step)
-        return [
-            bad_count(sum_of(rows.get(index, [])), series.judge)
-            for index in range(len(steps(window, step)))
-        ]
-
     def bad_counts(
         self, series: Series, window: Window, step: timedelta
     ) -> list[tuple[datetime, BadCount]]:

@@ -15,10 +15,12 @@ from rag_monitor.aggregation.combine import BadCount
 from rag_monitor.aggregation.estimates import Estimates
 from rag_monitor.aggregation.series_query import query_of
 from rag_monitor.aggregation.steps import steps
+from rag_monitor.aggregation.trends import bad_by_step
 from rag_monitor.alerting.conditions.quality import short_window_of
 from rag_monitor.alerting.params import required, word
 from rag_monitor.domain.alert import Alert, AlertRule, AlertState, RuleKind
 from rag_monitor.domain.rule_state import RuleState, Verdict
+from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.stored import AppSummary
 from rag_monitor.domain.window import Series, Window
 from rag_monitor.server.quality import read_together
@@ -203,7 +205,14 @@ def _objective(
     long = _burn(window, counted, slo)
     budget = None
     if whole.judged >= rule.min_judged:
-        budget = _budget(source, replace(series, judge=whole.judge), period, whole, slo)
+        selection = Selection(
+            project=series.project,
+            app=series.app,
+            window=period,
+            knowledge_base=series.knowledge_base,
+        )
+        by_day = bad_by_step(source, selection, series.metric, whole.judge, _DAY)
+        budget = _budget(whole, by_day, slo)
     lasts = None
     if budget is not None and long.rate is not None and long.judged >= rule.min_judged:
         lasts = time_left(budget.left, long.rate, len(days_of(period)) * _DAY)
@@ -239,16 +248,14 @@ def _burn(window: Window, counted: BadCount, slo: float) -> BurnWindow:
     return BurnWindow(window=window, judged=counted.judged, rate=rate)
 
 
-def _budget(
-    source: Estimates, series: Series, period: Window, whole: BadCount, slo: float
-) -> Budget:
+def _budget(whole: BadCount, by_day: Sequence[BadCount], slo: float) -> Budget:
     bounds = wilson_interval(*whole.worth(CONFIDENCE), CONFIDENCE)
     return Budget(
         good=1.0 - whole.effective_bad / whole.effective_judged,
         lower=1.0 - bounds.upper,
         upper=1.0 - bounds.lower,
         used=burn_rate(whole.effective_bad, whole.effective_judged, slo),
-        course=list(_course(source.bad_by_step(series, period, _DAY), whole.weights[1], slo)),
+        course=list(_course(by_day, whole.weights[1], slo)),
     )
 
 
