@@ -1,4 +1,4 @@
-"""Traffic, latency and bad answers over time: one figure per step of a window, from rollups alone."""
+"""Traffic, latency and bad answers: one figure per step of a window, from rollups alone."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ PERIODS: Final = (7, 30, 90)
 MAX_CARDS: Final = 24
 """Objectives on a page, about: each has a chart."""
 STATES: Final = {
-    Verdict.OK: msgid("within the limit"),
+    Verdict.OK: msgid("no open alerts"),
     Verdict.CANNOT_TELL: msgid("Cannot tell"),
     Verdict.PENDING: catalog.STATES["pending"],
     Verdict.FIRING: catalog.STATES["firing"],

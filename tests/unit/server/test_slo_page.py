@@ -129,6 +129,7 @@ async def test_a_budget_that_is_overspent_says_so_in_words() -> None:
 
     assert "overspent: 300% of the error budget used" in card
     assert 'class="over"' in card
+    assert "budget spent" in card
     assert slo["budget_left"] == pytest.approx(-2.0)
     assert slo["lasts_s"] == 0.0
 
