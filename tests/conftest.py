@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
+import typer.main
+import typer.testing
 from hypothesis import HealthCheck, settings
 
 from rag_monitor.testing import ManualClock
@@ -14,6 +18,7 @@ from tests.db import (  # noqa: F401 - fixtures
     database_url,
     dialect,
     empty_database_url,
+    postgresql_databases,
     postgresql_template,
 )
 
@@ -22,6 +27,14 @@ asyncio.set_event_loop(None)
 
 Collected at any time later, it would fail whatever test is running then.
 """
+typer.main.get_command = typer.testing._get_command = cache(typer.main.get_command)
+"""A process builds its command once, from the signatures of all of them; tests run hundreds."""
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+"""Else each process that a test starts compiles the package anew, which takes seconds."""
+for _library in ("OMP", "OPENBLAS", "MKL"):
+    os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
+"""Threads of several test processes wait for each other's cores, busily: ten times the work."""
 settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("thorough", settings.get_profile("steady"), max_examples=10_000)
 settings.load_profile("steady")  # a busy machine is no failure of what is tested

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.embedded_judge import corpora, pairs, splits
+from benchmarks.embedded_judge import corpora, natural_answers, pairs, splits
 from benchmarks.embedded_judge.written import statements
 from rag_monitor.language.language_mismatch import languages_differ
 from rag_monitor.language.normalise import fold
@@ -37,14 +37,14 @@ LEFT_OUT: Final = frozenset(
 )
 """Sources whose style gives the label away, or that were written to fool readers of words."""
 MOST: Final = {
-    "rag": 9999, "details": 2000, "everyday": 400, "expertqa": 300, "wice": 200,
+    "rag": 9999, "natural": 9999, "details": 2000, "everyday": 400, "expertqa": 300, "wice": 200,
     "citecheck": 250, "uhgeval": 250,
 }  # fmt: skip
 """Rows taken of a set, whole groups by their hash; others give `MOST_ELSE`."""
 MOST_ELSE: Final = 150
 FEWER: Final = {
-    "rag": 9999, "forms": 9999, "handover": 9999, "details": 400, "everyday": 120, "expertqa": 100,
-    "citecheck": 150,
+    "rag": 9999, "natural": 9999, "forms": 9999, "handover": 9999, "details": 400, "everyday": 120,
+    "expertqa": 100, "citecheck": 150,
 }  # fmt: skip
 FEWER_ELSE: Final = 60
 """The same beside an encoder, which takes minutes to read them."""
@@ -72,7 +72,7 @@ class Row:
         """Whether no encoder of this project learnt from it."""
         if self.corpus.startswith(("rag_", "details_")):
             return splits.is_validation(self.group)
-        if self.corpus.startswith(("everyday", "wice", "forms", "handover")):
+        if self.corpus.startswith(("everyday", "natural", "wice", "forms", "handover")):
             return True
         if self.corpus.startswith(OF_PAIRS):
             return pairs.held_out(self.group)
@@ -99,24 +99,34 @@ def rag_answers(folder: Path = RAG_ANSWERS) -> Iterator[Row]:
     """Long answers over several passages with a label for each sentence."""
     for path in sorted(folder.glob("*.jsonl.gz")):
         for row in _lines(path):
-            answer, found = "", []
-            group = splits.group_of(row["id"])
-            later = "later_" * group.startswith(splits.LATER)
-            for sentence in row["sentences"]:
-                apart = row["lang"] == "en" and answer and not sentence["text"][:1].isspace()
-                start = len(answer) + bool(apart)
-                answer += " " * bool(apart) + sentence["text"]
-                found.append((start, len(answer), sentence["label"], sentence["kind"]))
-            yield Row(
-                f"rag_{later}{row['lang']}",
-                group,
-                row["lang"],
-                row["question"],
-                tuple(row["contexts"]),
-                answer,
-                not any(label in {"contradicted", "unsupported"} for _, _, label, _ in found),
-                tuple(found),
-            )
+            later = "later_" * splits.group_of(row["id"]).startswith(splits.LATER)
+            yield _labelled(f"rag_{later}{row['lang']}", row)
+
+
+def natural(folder: Path) -> Iterator[Row]:
+    """Answers over public passages with a label for each sentence."""
+    for row in natural_answers.answers(folder):
+        yield _labelled(f"natural_{row['lang']}", row)
+
+
+def _labelled(corpus: str, row: dict[str, Any]) -> Row:
+    """An answer put together from its sentences."""
+    answer, found = "", []
+    for sentence in row["sentences"]:
+        apart = row["lang"] == "en" and answer and not sentence["text"][:1].isspace()
+        start = len(answer) + bool(apart)
+        answer += " " * bool(apart) + sentence["text"]
+        found.append((start, len(answer), sentence["label"], sentence["kind"]))
+    return Row(
+        corpus,
+        splits.group_of(row["id"]),
+        row["lang"],
+        row["question"],
+        tuple(row["contexts"]),
+        answer,
+        not any(label in {"contradicted", "unsupported"} for _, _, label, _ in found),
+        tuple(found),
+    )
 
 
 def details() -> Iterator[Row]:
@@ -200,7 +210,8 @@ def sampled(folder: Path, *, unread: bool = False) -> list[Row]:
     """
     by: dict[str, list[Row]] = defaultdict(list)
     for source in (
-        rag_answers(), details(), entailment(folder), others(folder), cases(folder)
+        rag_answers(), natural(folder), details(), entailment(folder), others(folder),
+        cases(folder),
     ):  # fmt: skip
         for row in source:
             if not row.once and (row.unread or not unread):

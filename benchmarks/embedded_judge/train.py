@@ -38,7 +38,7 @@ from rag_monitor.judges.embedded.model import (
 )
 
 PACKAGE: Final = Path(__file__).resolve().parents[2] / "rag_monitor" / "judges" / "embedded"
-VERSION: Final = "12"
+VERSION: Final = "13"
 TERMS: Final = (*CLAIM_FEATURES, "contradiction", "missing")
 RIDGE: Final = 0.005
 """Of .005 to .2 the best on sets that taught nothing, by .001 in English and .003 in Chinese."""
@@ -46,9 +46,10 @@ PRIOR: Final = 0.5
 """Share of unsupported claims, and answers, that the calibration assumes: .5 is where the evidence
 is even. `rag-monitor calibrate` learns the share of an application."""
 ANSWERS: Final = {
-    "en": {"rag_en": 2.0, "expertqa_answer": 1.0, "everyday_third_en": 1.0,
+    "en": {"rag_en": 2.0, "natural_en": 2.0, "expertqa_answer": 1.0, "everyday_third_en": 1.0,
            "everyday_fourth_en": 1.0},
-    "zh": {"rag_zh": 2.0, "citecheck": 1.0, "everyday_zh": 1.0, "everyday_later_zh": 1.0},
+    "zh": {"rag_zh": 2.0, "natural_zh": 2.0, "citecheck": 1.0, "everyday_zh": 1.0,
+           "everyday_later_zh": 1.0},
 }  # fmt: skip
 """Sets whose answers of several statements choose their calibration, and the threshold; answers
 over several passages, which the judge is for, count twice."""

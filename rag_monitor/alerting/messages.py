@@ -13,6 +13,7 @@ from typing import Final
 from urllib.parse import quote, urlencode
 
 from rag_monitor import i18n
+from rag_monitor.alerting.alert_actions import TOGETHER, AlertAction
 from rag_monitor.alerting.conditions.wording import in_zone, measure, milliseconds, notes_text
 from rag_monitor.alerting.incidents.wording import next_url, sentences
 from rag_monitor.alerting.plain_text import plain
@@ -40,6 +41,11 @@ _SEVERITY: Final = {
     "page": i18n.Message.within("notification", "page"),
     "ticket": i18n.Message.within("notification", "ticket"),
 }
+_OFFERED: Final = {
+    AlertAction.ACKNOWLEDGE: i18n.Message("acknowledge"),
+    AlertAction.SNOOZE_1H: i18n.Message("snooze 1 h"),
+}
+"""What a message links; the page that opens offers the other actions."""
 _RESOLVED_BECAUSE: Final = {
     "rule_removed": i18n.Message("the rule was removed or switched off"),
     "app_gone": i18n.Message("the application is gone"),
@@ -146,6 +152,12 @@ def alerts_url(public_url: str) -> str:
     return f"{public_url.rstrip('/')}/alerts"
 
 
+def alert_url(public_url: str, alert_id: str, **query: str) -> str:
+    """Where one alert is shown, with the action that the page shall ask about (`do`)."""
+    action = f"?{urlencode(query)}" if query else ""
+    return f"{alerts_url(public_url)}/{quote(alert_id, safe='')}{action}"
+
+
 def app_url(public_url: str, app: str) -> str:
     """Where an application is shown."""
     return f"{public_url.rstrip('/')}/?{urlencode({'app': app})}"
@@ -250,7 +262,14 @@ def _detailed(
     return Item(
         title=_line(notification, language),
         lines=tuple(line for line in lines if line),
-        links=_links(alert, incident if firing else None, traces, language, public_url),
+        links=_links(
+            alert,
+            incident if firing else None,
+            traces,
+            language,
+            public_url,
+            _actions(alert, language, public_url) if firing else (),
+        ),
     )
 
 
@@ -273,7 +292,14 @@ def _together(
     return Item(
         title=_incident_title(unit, language),
         lines=tuple(lines),
-        links=_links(first, incident, traces, language, public_url),
+        links=_links(
+            first,
+            incident,
+            traces,
+            language,
+            public_url,
+            _actions(first, language, public_url, TOGETHER),
+        ),
     )
 
 
@@ -293,12 +319,15 @@ def _links(
     traces: Sequence[str],
     language: str,
     public_url: str | None,
+    actions: Sequence[Link],
 ) -> tuple[Link, ...]:
-    """Traces, the alert, the runbook, and the page that the next step begins on."""
+    """Traces, the alert, what to do about it, the runbook, and where the next step begins."""
     links = []
     if public_url:
         links += [Link(trace_id[:8], trace_url(public_url, trace_id)) for trace_id in traces]
-        links.append(Link(i18n.translate(i18n.Message("alert"), language), alerts_url(public_url)))
+        page = alert_url(public_url, alert.id)
+        links.append(Link(i18n.translate(i18n.Message("alert"), language), page))
+    links += actions
     runbook = runbook_link(alert, public_url)
     if runbook is not None:
         links.append(Link(i18n.translate(i18n.Message("runbook"), language), runbook))
@@ -307,6 +336,20 @@ def _links(
         # The last: its names may be long, and what does not fit into a message goes from the end.
         links.append(Link(i18n.translate(i18n.Message("next step"), language), step))
     return tuple(links)
+
+
+def _actions(
+    alert: Alert, language: str, public_url: str | None, together: str = ""
+) -> tuple[Link, ...]:
+    """Links to pages that ask whether to do it; `together`: about all alerts of the incident."""
+    if not public_url:
+        return ()
+    whole = {"with": together} if together else {}
+    return tuple(
+        Link(i18n.translate(label, language), alert_url(public_url, alert.id, do=action, **whole))
+        for action, label in _OFFERED.items()
+        if action is not AlertAction.ACKNOWLEDGE or not alert.acknowledged_by
+    )
 
 
 def _reasons(alert: Alert, language: str) -> list[str]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, Protocol
 
 from rag_monitor.alerting.estimates import RuleEstimates
 from rag_monitor.alerting.evaluator import Evaluator, slot
@@ -35,6 +35,8 @@ class AppReplay:
     untold: int = 0
     """Looks that could not tell: too little data. Near `looks`, the rule is blind."""
     episodes: tuple[Episode, ...] = ()
+    stopped_at: datetime | None = None
+    """The last moment looked at, of a run that was stopped in it; None: it was looked at whole."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +47,13 @@ class Replay:
     until: datetime
     every: timedelta
     apps: Mapping[str, AppReplay] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
+    """Apps that were not looked at, because the run was stopped before."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether every app was looked at whole: only then do the numbers hold for the time."""
+        return not self.left_out and all(one.stopped_at is None for one in self.apps.values())
 
     @property
     def looks(self) -> int:
@@ -66,15 +75,48 @@ MAX_LOOKS: Final = 20_000
 """Of one replay, over all apps; beyond it looks are made less often."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayBounds:
+    """What a replay may cost."""
+
+    looks: int = MAX_LOOKS
+    """Over all apps; beyond it looks are made less often."""
+    within_s: float = math.inf
+    """Seconds after which it is stopped."""
+
+
+UNHURRIED: Final = ReplayBounds()
+"""Of a dry run that somebody asked for."""
+
+
+class ReplayRule(Protocol):
+    """Runs a rule over stored history."""
+
+    def __call__(
+        self,
+        rule: AlertRule,
+        since: datetime,
+        until: datetime,
+        bounds: ReplayBounds = UNHURRIED,
+    ) -> Replay:
+        """What the rule would have done, as far as it was looked at within the bounds."""
+
+
+EVERY: Final = timedelta(minutes=5)
+"""Between looks, where that is not too many."""
+
+
 def replay(
     rule: AlertRule,
     estimates: RuleEstimates,
     since: datetime,
     until: datetime,
     *,
-    every: timedelta = timedelta(minutes=5),
+    every: timedelta = EVERY,
     options: AlertOptions | None = None,
     source_of: Callable[[str], RuleEstimates] | None = None,
+    max_looks: int = MAX_LOOKS,
+    stop: Callable[[], bool] = lambda: False,
 ) -> Replay:
     """Run a rule over the past, with its hold and keep times. Changes and announces nothing.
 
@@ -84,9 +126,11 @@ def replay(
         since: First look.
         until: No look after this.
         every: Between looks; at least a minute, as numbers are kept by the minute. Longer where
-            there would be more than `MAX_LOOKS`; the result says how long.
+            there would be more than `max_looks`; the result says how long.
         options: Limits.
         source_of: Answers about one app, made when its turn comes; None: `estimates` does.
+        max_looks: Over all apps.
+        stop: Asked before every look; once it says so, no further look is made.
     """
     if every < timedelta(minutes=1):
         raise ValueError("looks less than a minute apart would see the same numbers")
@@ -94,33 +138,43 @@ def replay(
     apps = Evaluator(estimates, limits).apps(rule)
     source = source_of or (lambda _: estimates)
     steps = (until - since) / every * len(apps)
-    if steps > MAX_LOOKS:
-        minutes = math.ceil(every / timedelta(minutes=1) * steps / MAX_LOOKS)
+    if steps > max_looks:
+        minutes = math.ceil(every / timedelta(minutes=1) * steps / max_looks)
         every = timedelta(minutes=minutes)
-    return Replay(
-        since=since,
-        until=until,
-        every=every,
-        apps={
-            app: _replay(Evaluator(source(app), limits), rule, app, since, until, every)
-            for app in apps
-        },
-    )
+    replayed: dict[str, AppReplay] = {}
+    left_out: list[str] = []
+    for app in apps:
+        if stop():
+            left_out.append(app)
+        else:
+            times = _times(since, until, every)
+            replayed[app] = _replay(Evaluator(source(app), limits), rule, app, times, stop)
+    return Replay(since=since, until=until, every=every, apps=replayed, left_out=tuple(left_out))
+
+
+def _times(since: datetime, until: datetime, every: timedelta) -> Iterator[datetime]:
+    now = slot(since, 60.0)
+    while now <= until:
+        yield now
+        now += every
 
 
 def _replay(
     evaluator: Evaluator,
     rule: AlertRule,
     app: str,
-    since: datetime,
-    until: datetime,
-    every: timedelta,
+    times: Iterable[datetime],
+    stop: Callable[[], bool],
 ) -> AppReplay:
     episodes: list[Episode] = []
     looks = untold = 0
     alert: Alert | None = None
-    now = slot(since, 60.0)
-    while now <= until:
+    last: datetime | None = None
+    stopped_at: datetime | None = None
+    for now in times:
+        if last is not None and stop():
+            stopped_at = last
+            break
         finding = evaluator.reevaluate(rule, app, alert, now)
         looks += 1
         untold += finding.active is None
@@ -129,10 +183,10 @@ def _replay(
             episodes.append(_episode(alert))
         if alert is not None and alert.state not in (AlertState.PENDING, AlertState.FIRING):
             alert = None
-        now += every
+        last = now
     if alert is not None and alert.state is AlertState.FIRING:
         episodes.append(_episode(alert))
-    return AppReplay(looks=looks, untold=untold, episodes=tuple(episodes))
+    return AppReplay(looks=looks, untold=untold, episodes=tuple(episodes), stopped_at=stopped_at)
 
 
 def _episode(alert: Alert) -> Episode:

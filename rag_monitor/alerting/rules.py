@@ -191,7 +191,7 @@ def _check_times(rule: AlertRule) -> None:
             )
     if 0.0 < rule.repeat_s < _MINUTE_S:
         raise RuleError(
-            "{field}: must be 0 (never) or at least 60, not {value:g}",
+            "{field}: must be 0 (never) or at least 60 s, not {value:g} s",
             field=FieldName("repeat_s"),
             value=rule.repeat_s,
         )
@@ -306,7 +306,7 @@ def _check_burn_rate(rule: AlertRule) -> None:
     short, window_s = number(rule, "short_s"), rule.window_s or 0.0
     if short is not None and short >= window_s:
         raise RuleError(
-            "{field}: must be shorter than {window_field} ({window:g}), not {value:g}",
+            "{field}: must be shorter than {window_field} ({window:g} s), not {value:g} s",
             field=_param("short_s"),
             window_field=_WINDOW,
             window=window_s,

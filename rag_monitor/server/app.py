@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import Final
 from urllib.parse import urlencode
 
@@ -43,6 +44,8 @@ from rag_monitor.server.routes import (
 from rag_monitor.server.services import Services
 from rag_monitor.server.ui import (
     actions,
+    alert_actions,
+    alert_page,
     alert_pages,
     assets,
     compare,
@@ -52,6 +55,7 @@ from rag_monitor.server.ui import (
     label_pages,
     overview,
     pages,
+    rule_actions,
     session_pages,
     single_sign_on,
     slo_page,
@@ -97,6 +101,7 @@ _PARTS: Final = (
         label_pages,
         pages,
         alert_pages,
+        alert_page,
         slo_page,
         judge_page,
         compare,
@@ -104,14 +109,21 @@ _PARTS: Final = (
         topic_page,
         session_pages,
         actions,
+        alert_actions,
+        rule_actions,
         single_sign_on,
     ),
     documentation,
 )
 
 
-def create_app(services: Services) -> FastAPI:
-    """An application over these services. It starts and stops nothing: that is its caller's."""
+@cache
+def _surface() -> FastAPI:
+    """The routes and the OpenAPI document: both know no services, so every application shares them.
+
+    FastAPI works out what a route takes and answers when it is first matched, milliseconds each,
+    and all of it again for the document: a second that a process spends once.
+    """
     app = FastAPI(
         title="rag-monitor",
         version=__version__,
@@ -119,17 +131,25 @@ def create_app(services: Services) -> FastAPI:
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
-        redirect_slashes=False,
         responses=_PROBLEMS,  # type: ignore[arg-type]  # FastAPI's own key type is invariant
     )
-    app.state.services = services
-    app.state.gate = Gate(services)
-    app.state.readiness = Readiness(services.health)
-    for module in _PARTS:
-        app.include_router(module.router)
+    for part in _PARTS:
+        app.include_router(part.router)
     app.state.api_routes = tuple(
         route for part in _PARTS for route in part.router.routes if isinstance(route, APIRoute)
     )
+    return app
+
+
+def create_app(services: Services) -> FastAPI:
+    """An application over these services. It starts and stops nothing: that is its caller's."""
+    surface = _surface()
+    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
+    app.state.services = services
+    app.state.gate = Gate(services)
+    app.state.readiness = Readiness(services.health)
+    app.state.api_routes = surface.state.api_routes
+    app.router.routes.extend(surface.router.routes)
     for kind in (RagMonitorError, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, _answer_at_once)
     http = services.settings.http
@@ -138,7 +158,7 @@ def create_app(services: Services) -> FastAPI:
     app.add_middleware(HostGuard, settings=services.settings)
     app.add_middleware(LastResort, answer=_answer)
     app.add_middleware(HttpMetrics, routes=app.state.api_routes)
-    app.openapi = lambda: document_of(app)  # type: ignore[method-assign]
+    app.openapi = lambda: document_of(surface)  # type: ignore[method-assign]
     return app
 
 

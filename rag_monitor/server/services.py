@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import date
 from typing import Literal, Protocol, TypeVar
 
 from rag_monitor.aggregation.estimates import Estimates
-from rag_monitor.alerting.replay import Replay
+from rag_monitor.alerting.replay import ReplayRule
 from rag_monitor.config import Settings
 from rag_monitor.domain.alert import AlertRule, Finding
 from rag_monitor.domain.clock import Clock, SystemClock
@@ -109,7 +109,7 @@ class Services:
     """What a rule would find right now, by app."""
     stand_rule: Callable[[AlertRule], Mapping[str, RuleState]]
     """How a rule stands right now on each app: the window it has there, and what it needs."""
-    replay_rule: Callable[[AlertRule, datetime, datetime], Replay]
+    replay_rule: ReplayRule
     """What a rule would have done on stored history."""
     metrics_text: MetricsText
     health: Callable[[], HealthReport]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -51,13 +52,12 @@ def folder() -> Path:
 
 def head() -> str:
     """The revision this release expects."""
-    return ScriptDirectory.from_config(_config()).get_current_head() or ""
+    return _scripts().get_current_head() or ""
 
 
 def revisions() -> list[str]:
     """Every revision this release knows, the oldest first."""
-    script = ScriptDirectory.from_config(_config())
-    return [revision.revision for revision in script.walk_revisions()][::-1]
+    return [revision.revision for revision in _scripts().walk_revisions()][::-1]
 
 
 def not_yet_made(url: str) -> str | None:
@@ -148,7 +148,7 @@ def refuse_newer(connection: Connection) -> None:
 def refuse_unknown(revision: str) -> None:
     """Raise `SchemaMismatch` when this release does not know a revision."""
     try:
-        ScriptDirectory.from_config(_config()).get_revision(revision)
+        _scripts().get_revision(revision)
     except CommandError:
         raise SchemaMismatch(
             "the database is at schema revision {revision}, which this release does not know: it "
@@ -176,6 +176,12 @@ def check(connection: Connection) -> None:
             )
         )
         raise SchemaMismatch(text, revision=revision, head=head())
+
+
+@cache
+def _scripts() -> ScriptDirectory:
+    """The revisions of this release. Reading them compiles each, so a process does it once."""
+    return ScriptDirectory.from_config(_config())
 
 
 def _config(connection: Connection | None = None) -> Config:

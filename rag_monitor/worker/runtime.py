@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,7 +18,7 @@ from rag_monitor.alerting.engine import AlertEngine
 from rag_monitor.alerting.estimates import RULE_OPTIONS, RuleEstimates
 from rag_monitor.alerting.incidents.teller import IncidentTeller
 from rag_monitor.alerting.notifiers.registry import build_all
-from rag_monitor.alerting.replay import Replay, replay
+from rag_monitor.alerting.replay import UNHURRIED, Replay, ReplayBounds, replay
 from rag_monitor.config import Settings
 from rag_monitor.config.options import WorkerOptions
 from rag_monitor.domain.alert import AlertRule, Finding
@@ -157,8 +158,15 @@ class Runtime:
         """What a rule would find right now, by app."""
         return self.engine.try_rule
 
-    def replay_rule(self, rule: AlertRule, since: datetime, until: datetime) -> Replay:
-        """What a rule would have done on stored history."""
+    def replay_rule(
+        self,
+        rule: AlertRule,
+        since: datetime,
+        until: datetime,
+        bounds: ReplayBounds = UNHURRIED,
+    ) -> Replay:
+        """What a rule would have done on stored history, within the bounds."""
+        ends = time.monotonic() + bounds.within_s
 
         def source_of(app: str) -> RuleEstimates:
             # One app at a time, a day of it read at once: memory stays small.
@@ -167,7 +175,18 @@ class Runtime:
             memory.begin(until)
             return self.estimates.reading(memory, RULE_OPTIONS)
 
-        return replay(rule, self.estimates, since, until, source_of=source_of)
+        def stop() -> bool:
+            return time.monotonic() >= ends
+
+        return replay(
+            rule,
+            self.estimates,
+            since,
+            until,
+            source_of=source_of,
+            max_looks=bounds.looks,
+            stop=stop,
+        )
 
     async def close(self) -> None:
         """Release the judges and the channels."""

@@ -96,7 +96,7 @@ def test_the_alert_fires_is_understood_labelled_and_silenced_in_two_languages(pa
 
     page.goto("/alerts")
     alert = page.locator("article.alert.firing", has_text="faithfulness below last release")
-    alert.get_by_role("button", name="Silence").click()
+    alert.get_by_role("button", name="Snooze 1 h").click()
     expect(page.locator("#silences")).to_contain_text("faithfulness below last release")
     expect(alert).to_contain_text("silenced until")
     page.get_by_role("button", name="Dry run faithfulness below last release").click()

@@ -175,13 +175,18 @@ def test_an_open_form_is_not_replaced(page: Page) -> None:
 
 def test_what_was_chosen_is_kept(page: Page) -> None:
     alerts_page(page)
-    hours = page.locator(".alert").get_by_label("Silence for")
+    new = page.get_by_text("New silence")
+    hours = page.locator("#silences select[name=hours]")
+    new.click()
     given = hours.input_value()
     hours.select_option(index=2)
+    new.click()  # closed again: what was chosen is not to be seen, and kept all the same
     page.locator("h1").click()
 
     assert not refreshed(page)
+    new.click()
     hours.select_option(given)
+    new.click()
     page.locator("h1").click()
     assert refreshed(page)
 
@@ -246,3 +251,25 @@ def test_what_needs_the_script_shows_with_it(browser: Browser, page: Page) -> No
     alone.goto(page.url)
     assert alone.locator("#show-keys").is_hidden()
     alone.close()
+
+
+def test_a_rule_is_tried_while_it_is_typed(page: Page) -> None:
+    page.goto("/settings")
+    page.click("#rule summary")
+    shown = page.locator(".params:visible")
+    assert shown.count() == 1
+    assert shown.get_attribute("data-kind") == "drop"
+
+    page.select_option('select[name="kind"]', "latency")
+    assert page.locator(".params:visible").get_attribute("data-kind") == "latency"
+    page.fill('input[name="window_s"]', "90")
+    wrong = page.locator('[data-beside="window_s"] .wrong')
+    wrong.wait_for()
+    assert "say whether it is 90 s" in wrong.inner_text()
+    assert "Tried once" in page.locator("#preview").inner_text()
+
+    page.fill('input[name="window_s"]', "90 min")
+    page.get_by_text("= 1 h 30 min").wait_for()
+    page.get_by_text("There is no app yet that it could watch.").wait_for()
+    assert page.input_value('input[name="window_s"]') == "90 min"
+    assert wrong.count() == 0

@@ -29,6 +29,7 @@ from rag_monitor.store.store import Store
 from rag_monitor.store.tables import traces
 from rag_monitor.testing import EPOCH, ManualClock, make_trace
 from tests.contract.evidence import blob, ingest, write
+from tests.postgresql import database
 
 _CHILD = """
 import asyncio, sys
@@ -171,25 +172,30 @@ def test_connections_that_the_server_ends_are_replaced(store: Store, database_ur
 
 
 @pytest.mark.postgresql
-@pytest.mark.parametrize("dialect", ["postgresql"], indirect=True)
 def test_partitions_are_made_ahead_filled_and_dropped(
-    store: Store, database_url: str, clock: ManualClock
+    postgresql_template: str, clock: ManualClock
 ) -> None:
-    ingest(store, make_trace())
-    engine = create_engine(parse_url(database_url))
-    with engine.connect() as connection:
-        assert "traces_p20260105" in partitions.names(connection, traces)
-        in_day = connection.execute(text("SELECT count(*) FROM traces_p20260105")).scalar_one()
-        assert in_day == 1
+    with database(postgresql_template) as url:
+        engine = create_engine(parse_url(url))
+        with engine.connect() as connection:
+            assert "traces_p20260105" not in partitions.names(connection, traces)
+        options = StoreOptions(url=url, ballast_bytes=0, partitions_ahead=1)
+        with Store.open(options, clock) as store:
+            store.writer.start()
+            ingest(store, make_trace())
+            with engine.connect() as connection:
+                assert "traces_p20260105" in partitions.names(connection, traces)
+                rows = connection.execute(text("SELECT count(*) FROM traces_p20260105"))
+                assert rows.scalar_one() == 1
 
-    report = store.retention.run(clock.advance(timedelta(days=31)), RetentionPolicy())
+            report = store.retention.run(clock.advance(timedelta(days=31)), RetentionPolicy())
 
-    assert "traces_p20260105" in report.partitions
-    with engine.connect() as connection:
-        names = partitions.names(connection, traces)
-    engine.dispose()
-    assert "traces_p20260105" not in names
-    assert "traces_p20260205" in names
+        assert "traces_p20260105" in report.partitions
+        with engine.connect() as connection:
+            names = partitions.names(connection, traces)
+        engine.dispose()
+        assert "traces_p20260105" not in names
+        assert "traces_p20260205" in names
 
 
 async def test_writes_fail_fast_and_heal_when_the_tables_come_back(

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rag_monitor.store import migration
+from tests.db import new_sqlite
 
 ROWS = [
     {
@@ -66,7 +66,7 @@ def write_files(folder: Path) -> None:
     )
     (folder / "traces.jsonl").write_text(json.dumps(_LANGFUSE) + "\n", encoding="utf-8")
     pq.write_table(pa.Table.from_pylist([_PHOENIX]), folder / "spans.parquet")
-    migration.upgrade(f"sqlite:///{folder / 'rag_monitor.db'}")
+    new_sqlite(folder / "rag_monitor.db")
 
 
 class _AnyApp:

@@ -59,7 +59,7 @@ def price_trace(number: int, answer: str, **passages: str) -> Trace:
 
 @pytest.fixture
 def store(database_url: str, clock: ManualClock) -> Iterator[Store]:
-    options = StoreOptions(url=database_url, auto_migrate=True, ballast_bytes=0)
+    options = StoreOptions(url=database_url, auto_migrate=True, ballast_bytes=0, partitions_ahead=1)
     with Store.open(options, clock) as opened:
         opened.writer.start()
         yield opened

@@ -52,7 +52,10 @@ WHOLE_ALONE = turn("How much is a day ticket for students?", "Students pay 9 eur
 
 @pytest.fixture
 def store(database_url: str) -> Iterator[Store]:
-    with Store.open(StoreOptions(url=database_url, auto_migrate=True), ManualClock()) as opened:
+    with Store.open(
+        StoreOptions(url=database_url, auto_migrate=True, ballast_bytes=0, partitions_ahead=1),
+        ManualClock(),
+    ) as opened:
         opened.writer.start()
         yield opened
 

@@ -47,7 +47,10 @@ class House:
 
     def __init__(self, url: str) -> None:
         self.clock = ManualClock()
-        self.store = Store.open(StoreOptions(url=url, auto_migrate=True), self.clock)
+        self.store = Store.open(
+            StoreOptions(url=url, auto_migrate=True, ballast_bytes=0, partitions_ahead=1),
+            self.clock,
+        )
         self.store.writer.start()
         self.passages = self.store.earlier_passages
 

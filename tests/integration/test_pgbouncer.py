@@ -24,7 +24,7 @@ from rag_monitor.store.store import Store
 from rag_monitor.testing import make_trace
 from tests.chaos.cluster import free_port
 from tests.contract.evidence import blob, write
-from tests.db import database
+from tests.postgresql import database
 
 pytestmark = pytest.mark.postgresql
 TRACES = 60

@@ -100,7 +100,10 @@ def judge() -> Remote:
 def another(database_url: str, judge: Remote) -> Iterator[Callable[[], House]]:
     """Workers on one database and clock; each call is one more."""
     clock = ManualClock()
-    store = Store.open(StoreOptions(url=database_url, auto_migrate=True), clock)
+    store = Store.open(
+        StoreOptions(url=database_url, auto_migrate=True, ballast_bytes=0, partitions_ahead=1),
+        clock,
+    )
     store.writer.start()
     yield lambda: House(store, clock, judge)
     store.close()

@@ -33,7 +33,7 @@ from rag_monitor.store.store import Store
 from rag_monitor.testing import ManualClock, ScriptedJudge
 from rag_monitor.worker.jobs import Jobs
 from rag_monitor.worker.scheduler import Leadership
-from tests.db import database
+from tests.postgresql import database
 
 TICK_S = 15.0
 TICKS = 40
@@ -104,7 +104,9 @@ class Scheduler:
 
     def __init__(self, name: str, url: str, clock: ManualClock, channel: Recorder) -> None:
         self.clock = clock
-        self.store = Store.open(StoreOptions(url=url, auto_migrate=True), clock)
+        self.store = Store.open(
+            StoreOptions(url=url, auto_migrate=True, ballast_bytes=0, partitions_ahead=1), clock
+        )
         self.store.writer.start()
         self.leadership = Leadership(self.store.leases, name, LEASE_S)
         self.alerts = Freezer(self.store.alerts)

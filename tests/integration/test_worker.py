@@ -53,7 +53,10 @@ class House:
         self, url: str, judge: ScriptedJudge, fallback: ScriptedJudge | None = None
     ) -> None:
         self.clock = ManualClock()
-        self.store = Store.open(StoreOptions(url=url, auto_migrate=True), self.clock)
+        self.store = Store.open(
+            StoreOptions(url=url, auto_migrate=True, ballast_bytes=0, partitions_ahead=1),
+            self.clock,
+        )
         self.store.writer.start()
         self.receiver = Receiver(self.store.writer, clock=self.clock)
         self.estimates = RuleEstimates(self.store.rollups, self.store.traces)
@@ -290,7 +293,10 @@ async def test_a_fall_in_quality_fires_is_announced_once_and_resolves(database_u
 
 def test_only_one_process_leads_and_the_next_takes_over(database_url: str) -> None:
     clock = ManualClock()
-    with Store.open(StoreOptions(url=database_url, auto_migrate=True), clock) as store:
+    with Store.open(
+        StoreOptions(url=database_url, auto_migrate=True, ballast_bytes=0, partitions_ahead=1),
+        clock,
+    ) as store:
         first = Leadership(store.leases, "first", 30)
         second = Leadership(store.leases, "second", 30)
 

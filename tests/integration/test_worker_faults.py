@@ -54,7 +54,10 @@ class Workplace:
 
     def __init__(self, url: str, judge: ScriptedJudge) -> None:
         self.clock = ManualClock()
-        self.store = Store.open(StoreOptions(url=url, auto_migrate=True), self.clock)
+        self.store = Store.open(
+            StoreOptions(url=url, auto_migrate=True, ballast_bytes=0, partitions_ahead=1),
+            self.clock,
+        )
         self.store.writer.start()
         engine = AlertEngine(
             RuleEstimates(self.store.rollups, self.store.traces),

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from rag_monitor.store import migration
-from tests.db import database
+from tests.postgresql import database
 
 
 @contextmanager

@@ -291,6 +291,7 @@ PAGES = (
     f"/traces?{FILTERS}",
     f"/traces/{TRACE_ID}",
     "/alerts",
+    "/alerts/firing?do=snooze-1h",
     "/slos",
     "/runbooks",
     "/judges",
@@ -357,6 +358,7 @@ def test_every_page_there_is_has_been_looked_at() -> None:
     wanted = {path for method, path in pages() if method == "GET"} - forms
     wanted = {path for path in wanted if not path.startswith("/ui/")}  # they only lead to a page
     seen = {urlsplit(path).path.replace(TRACE_ID, "{trace_id}") for path in PAGES}
+    seen |= {path.replace("/alerts/firing", "/alerts/{alert_id}") for path in seen}
 
     assert wanted <= seen
 

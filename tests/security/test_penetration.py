@@ -225,6 +225,7 @@ def test_nothing_of_another_project_is_seen_or_changed_through_the_pages(world: 
         "value": "bad",
         "answer": "not_supported",
         "hours": "4",
+        "do": "snooze-1h",
         "rule": alpha.rule,
         "app": alpha.app,
         "kind": "drop",

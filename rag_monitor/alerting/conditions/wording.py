@@ -7,15 +7,10 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from typing import Final
 
+from rag_monitor.alerting.params import BASELINES
 from rag_monitor.domain.rule_state import Counted, RuleState
 from rag_monitor.domain.session_outcome import SESSION_METRICS
 from rag_monitor.i18n import Message, msgid, translate
-
-_BASELINES: Final = {
-    "previous_window": Message("the window before"),
-    "last_week": Message("the same hours last week"),
-    "previous_release": Message("the release before"),
-}
 
 _UTC_TIME: Final = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d) UTC")
 
@@ -105,7 +100,7 @@ def latencies(lower: float, upper: float | None) -> Message:
 
 def baseline_name(kind: str) -> Message:
     """What the window is compared with."""
-    return _BASELINES[kind]
+    return BASELINES[kind]
 
 
 NOTES: Final[Mapping[str, Message]] = {

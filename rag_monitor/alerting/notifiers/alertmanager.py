@@ -9,7 +9,7 @@ from typing import Any
 
 from rag_monitor.alerting.incidents.wording import sentences
 from rag_monitor.alerting.messages import (
-    alerts_url,
+    alert_url,
     app_url,
     compose,
     sentence_of,
@@ -91,7 +91,7 @@ class AlertmanagerNotifier(HttpChannel[AlertmanagerOptions]):
         if runbook is not None:
             content["annotations"]["runbook_url"] = runbook
         if self._public_url:
-            content["generatorURL"] = alerts_url(self._public_url)
+            content["generatorURL"] = alert_url(self._public_url, alert.id)
             content["annotations"]["dashboard_url"] = app_url(self._public_url, alert.app)
         return content
 

@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Any
 
 from rag_monitor.alerting.incidents.wording import next_url, sentences
-from rag_monitor.alerting.messages import compose, summary_of, trace_url
+from rag_monitor.alerting.messages import alert_url, compose, summary_of, trace_url
 from rag_monitor.alerting.notifiers.notifier import DeliveryError
 from rag_monitor.alerting.notifiers.transport import HttpChannel, SignedOptions, encode, post
 from rag_monitor.alerting.runbooks import runbook_link
@@ -89,6 +89,7 @@ class WebhookNotifier(HttpChannel[WebhookOptions]):
                 {"trace_id": trace_id, "url": trace_url(base, trace_id) if base else None}
                 for trace_id in finding.worst_traces
             ],
+            "url": alert_url(base, alert.id) if base else None,
             "runbook_url": runbook_link(alert, base),
             "incident": self._incident(notification),
         }

@@ -25,6 +25,7 @@ from rag_monitor.i18n import msgid
 from rag_monitor.server.ui import catalog
 from rag_monitor.server.ui.numbers import figure_text, score_text
 from rag_monitor.server.ui.pictures import AppCharts, Picture, alert_marks
+from rag_monitor.server.ui.rule_form import rule_form
 from rag_monitor.server.ui.view import OPEN_STATES, Viewer, Visitor, page
 from rag_monitor.server.validation import unknown_names
 
@@ -65,6 +66,8 @@ class Open:
     """An open alert with what stands beside it."""
 
     alert: Alert
+    finding: Finding
+    """What the last look saw; of an alert that is over, what it fired for."""
     silence: Silence | None
     metric: str
     figures: Figures
@@ -149,23 +152,70 @@ def _open(
 ) -> list[Open]:
     alerts = me.open_alerts(app)
     summaries = _look_up(me, alerts)
-    opened: list[Open] = []
-    for alert in alerts:
-        rule = rules.get(alert.rule)
-        metric = rule.metric or "" if rule else ""
-        opened.append(
-            Open(
-                alert=alert,
-                silence=_silence_of(alert, silences, now),
-                metric=metric,
-                figures=figures_of(me, alert.finding, rule),
-                worst=[_worst(id, summaries.get(id), metric) for id in alert.finding.worst_traces],
-                incident=incidents.get(alert.id, ""),
-                course=_course(me, alert, rule, now) if len(opened) < MAX_COURSES else None,
-                runbook=runbook_of(alert),
-            )
+    return [
+        _beside(
+            me,
+            alert,
+            rules.get(alert.rule),
+            silence_of(alert, silences, now),
+            summaries,
+            incident=incidents.get(alert.id, ""),
+            with_course=place < MAX_COURSES,
         )
-    return opened
+        for place, alert in enumerate(alerts)
+    ]
+
+
+def opened(me: Visitor, alert: Alert, incident: str) -> Open:
+    """One alert, open or over, with what stands beside it.
+
+    Args:
+        me: Who looks.
+        alert: The alert.
+        incident: Id of its incident, as in `Open`.
+    """
+    now, project = me.services.clock.now(), me.principal.project
+    rules = {rule.name: rule for rule in me.services.rules.all(project)}
+    silences = [one for one in me.services.silences.all(project) if one.ends_at > now]
+    return _beside(
+        me,
+        alert,
+        rules.get(alert.rule),
+        silence_of(alert, silences, now),
+        _look_up(me, [alert]),
+        incident=incident,
+        with_course=True,
+    )
+
+
+def _beside(
+    me: Visitor,
+    alert: Alert,
+    rule: AlertRule | None,
+    silence: Silence | None,
+    summaries: Mapping[str, TraceSummary],
+    *,
+    incident: str,
+    with_course: bool,
+) -> Open:
+    metric = rule.metric or "" if rule else ""
+    finding = _shown(alert)
+    return Open(
+        alert=alert,
+        finding=finding,
+        silence=silence,
+        metric=metric,
+        figures=figures_of(me, finding, rule),
+        worst=[_worst(id, summaries.get(id), metric) for id in finding.worst_traces],
+        incident=incident,
+        course=_course(me, alert, rule, me.services.clock.now()) if with_course else None,
+        runbook=runbook_of(alert),
+    )
+
+
+def _shown(alert: Alert) -> Finding:
+    """What the last look saw; of an alert that is over, what it fired for."""
+    return alert.finding if alert.state in OPEN_STATES else alert.cause
 
 
 def _course(me: Visitor, alert: Alert, rule: AlertRule | None, now: datetime) -> Picture | None:
@@ -200,7 +250,7 @@ def _tell(me: Visitor, incident: Incident) -> StoryView:
 
 def _look_up(me: Visitor, alerts: Sequence[Alert]) -> dict[str, TraceSummary]:
     """The first of the worst traces of a page, by id, in one question to the store."""
-    ids = dict.fromkeys(id for alert in alerts for id in alert.finding.worst_traces)
+    ids = dict.fromkeys(id for alert in alerts for id in _shown(alert).worst_traces)
     wanted = list(ids)[:MAX_WORST]
     summaries = me.services.traces.summaries(me.principal.project, wanted) if wanted else ()
     return {trace.trace_id: trace for trace in summaries}
@@ -212,7 +262,8 @@ def _worst(trace_id: str, trace: TraceSummary | None, metric: str) -> Worst:
     return Worst(trace_id=trace_id, question=trace.question, value=trace.scores.get(metric))
 
 
-def _silence_of(alert: Alert, silences: Sequence[Silence], now: datetime) -> Silence | None:
+def silence_of(alert: Alert, silences: Sequence[Silence], now: datetime) -> Silence | None:
+    """The first silence that holds for the alert now."""
     for silence in silences:
         matches = silence.rule in {"*", alert.rule} and silence.app in {"*", alert.app}
         if matches and silence.starts_at <= now:
@@ -236,7 +287,7 @@ def trial_page(me: Visitor, rule: AlertRule, days: int, original: str) -> HTMLRe
         "trial.html",
         {
             "rule": rule,
-            "original": original,
+            "fields": {"original": original, **rule_form(rule, me.language)},
             "saved": rule in services.rules.all(me.principal.project),
             "hints": unknown_names(
                 services, me.principal.project, app=None if rule.app == "*" else rule.app

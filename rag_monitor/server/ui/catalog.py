@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from rag_monitor.alerting.alert_actions import AlertAction
 from rag_monitor.domain.fault import FAULT_METRICS
 from rag_monitor.i18n import msgid
 from rag_monitor.metrics import names
@@ -260,3 +261,12 @@ def level(metric: str, value: float | None) -> str:
     if value is None:
         return "none"
     return "low" if value < _LOW_BELOW.get(metric, 0.0) else "fine"
+
+
+ALERT_ACTIONS: Final = {
+    AlertAction.ACKNOWLEDGE: msgid("Acknowledge"),
+    AlertAction.SNOOZE_1H: msgid("Snooze 1 h"),
+    AlertAction.SNOOZE_8H: msgid("Snooze 8 h"),
+    AlertAction.SNOOZE_MORNING: msgid("Snooze until tomorrow 9:00"),
+}
+"""What the buttons say, in English."""

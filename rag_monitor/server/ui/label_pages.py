@@ -21,9 +21,9 @@ from rag_monitor.i18n import msgid
 from rag_monitor.metrics.rag import is_bad
 from rag_monitor.server.marks import keep_feedback, what_it_does
 from rag_monitor.server.problems import ProblemError
-from rag_monitor.server.ui.actions import Form, Sent
 from rag_monitor.server.ui.pages import NO_SUCH_TRACE, stored_trace
 from rag_monitor.server.ui.reviewer import MAX_NAME, clean_name, keep_reviewer, reviewer_of
+from rag_monitor.server.ui.sent_form import Form, Sent
 from rag_monitor.server.ui.view import Viewer, Visitor, page
 from rag_monitor.server.validation import unknown_names
 from rag_monitor.store.label_queue import LabelQuery

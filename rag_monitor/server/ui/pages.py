@@ -11,7 +11,6 @@ from fastapi import APIRouter
 from starlette.responses import HTMLResponse
 
 from rag_monitor.charts.durations import phases_of, timeline
-from rag_monitor.domain.alert import RuleKind, Severity
 from rag_monitor.domain.conversation import EarlierTurn
 from rag_monitor.domain.decision import SamplingDecision
 from rag_monitor.domain.judgement import Aspect, JudgeUsage, Verdict
@@ -27,7 +26,7 @@ from rag_monitor.metrics.rag import citations_of
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.quality import SCORE_METRICS
 from rag_monitor.server.ui import key_form
-from rag_monitor.server.ui.rule_form import RULE_METRICS, parameters, rule_form
+from rag_monitor.server.ui.rule_panel import SentRule, panel
 from rag_monitor.server.ui.take_along import curl_command, golden_item
 from rag_monitor.server.ui.view import Viewer, Visitor, page
 
@@ -272,7 +271,7 @@ def settings_page(
     *,
     problem: str | None = None,
     secret: str | None = None,
-    form: Mapping[str, str] | None = None,
+    form: SentRule | None = None,
     key_form: Mapping[str, str] | None = None,
     status: int = 200,
 ) -> HTMLResponse:
@@ -280,16 +279,14 @@ def settings_page(
 
     Args:
         me: Who looks.
-        problem: What was wrong with the form.
+        problem: What was wrong with the form of a key.
         secret: The new key.
-        form: The refused form of a rule; `original` is the name it was opened with.
+        form: The form of a rule that was refused, or is previewed.
         key_form: The refused form of a key.
         status: Of the answer.
     """
     settings = me.services.settings
     rules = me.services.rules.all(me.principal.project)
-    edited = me.request.query_params.get("rule") if form is None else form["original"]
-    rule = next((r for r in rules if r.name == edited), None)
     keys = (
         me.services.keys.list(me.principal.project) if me.principal.allows(KeyScope.ADMIN) else []
     )
@@ -298,15 +295,9 @@ def settings_page(
         "settings.html",
         {
             "rules": rules,
-            "rule": rule,
-            "given": form if form is not None else rule_form(rule),
-            "refused_rule": form is not None,
+            **panel(me, form, rules),
             "given_key": key_form or {"name": "", "scopes": KeyScope.INGEST.value, "last_day": ""},
-            "kinds": list(RuleKind),
-            "rule_metrics": RULE_METRICS,
-            "rule_params": {kind: parameters(kind) for kind in RuleKind},
             "apps": [app.app for app in me.services.traces.apps(me.principal.project)],
-            "severities": list(Severity),
             "scopes": list(KeyScope),
             "now": me.services.clock.now(),
             "keys": sorted(keys, key=lambda key: key.created_at, reverse=True),
@@ -315,9 +306,6 @@ def settings_page(
             "open": settings.api_key is None,
             "sampling": settings.sampling,
             "retention": settings.retention,
-            "channels": {
-                name: str(options.get("kind", name)) for name, options in settings.notifiers.items()
-            },
             "configured_judge": settings.judge,
             "judges": me.services.judges(),
         },

@@ -155,7 +155,7 @@ def test_alerts_of_one_incident_are_one_item_with_one_story() -> None:
     assert "Next: compare release v2" in text
     assert [link.label for link in item.links] == [
         *("aaaaaaaa", "bbbbbbbb", "cccccccc"),
-        *("alert", "runbook", "next step"),
+        *("alert", "acknowledge", "snooze 1 h", "runbook", "next step"),
     ]
 
 

@@ -25,6 +25,7 @@ from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.store import Store
 from rag_monitor.testing import ManualClock, make_task, make_trace
 from rag_monitor.worker.judging import create_plan
+from tests.db import new_sqlite
 from tests.unit.cli.test_doctor_judge import served
 
 METRIC = "answer_supported"
@@ -69,7 +70,7 @@ def run(*arguments: object) -> dict[str, Any]:
 
 
 def database(folder: Path) -> StoreOptions:
-    return StoreOptions(url=f"sqlite:///{folder}/monitor.db")
+    return StoreOptions(url=new_sqlite(folder / "monitor.db"))
 
 
 async def scored(config: Path, store: Store, judge: str) -> Score:

@@ -14,11 +14,12 @@ from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.store import Store
 from rag_monitor.testing import ManualClock, make_trace
 from tests.contract.evidence import ingest
+from tests.db import new_sqlite
 
 
 @pytest.fixture
 def send(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    url = f"sqlite:///{tmp_path / 'm.db'}"
+    url = new_sqlite(tmp_path / "m.db")
     monkeypatch.setenv("RAG_MONITOR_DATABASE_URL", url)
     monkeypatch.chdir(tmp_path)
     now = datetime.now(UTC)

@@ -46,7 +46,7 @@ class _Handler(BaseHTTPRequestHandler):
 def receiver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
     monkeypatch.chdir(tmp_path)
     server = Receiver()
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
     config = f'[notifiers.oncall]\nkind = "webhook"\nurl = "{server.url}"\nallow_private = true\n'
     (tmp_path / "rag_monitor.toml").write_text(config, encoding="utf-8")

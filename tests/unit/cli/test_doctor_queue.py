@@ -19,11 +19,12 @@ from rag_monitor.store.store import Store
 from rag_monitor.testing import ManualClock, make_trace
 from tests.contract.evidence import claim, ingest
 from tests.contract.test_store_rest import ALERT, NOTE
+from tests.db import new_sqlite
 
 
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
-    url = f"sqlite:///{tmp_path / 'm.db'}"
+    url = new_sqlite(tmp_path / "m.db")
     monkeypatch.setenv("RAG_MONITOR_DATABASE_URL", url)
     monkeypatch.chdir(tmp_path)
     opened = Store.open(StoreOptions(url=url), ManualClock())

@@ -146,7 +146,7 @@ def refusing(tmp_path: Path) -> Iterator[Path]:
     """A configuration whose judge `mine` asks a server that knows no model."""
     pytest.importorskip("openai")
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Refusing)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     config = tmp_path / "rag_monitor.toml"
     config.write_text(
         '[judges.mine]\nkind = "openai_compatible"\nmodel = "m"\n'

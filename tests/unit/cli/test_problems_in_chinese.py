@@ -71,7 +71,7 @@ class _Monitor(BaseHTTPRequestHandler):
 @pytest.fixture
 def monitor() -> Iterator[str]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Monitor)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
     server.server_close()

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import fields, replace
 from datetime import datetime, timedelta
 
-from rag_monitor.alerting.replay import Replay
+from rag_monitor.alerting.replay import Replay, ReplayBounds
 from rag_monitor.config import Settings
 from rag_monitor.config.options import HttpOptions
 from rag_monitor.domain.alert import (
@@ -216,6 +216,12 @@ class FakeAlerts:
             a for a in self.alerts.values() if a.project == project and state in {None, a.state}
         ]
 
+    def get(self, project: str, id: str) -> Alert:
+        alert = self.alerts.get(id)
+        if alert is None or alert.project != project:
+            raise NotFound("there is no such alert")
+        return alert
+
     def acknowledge(self, project: str, id: str, by: str) -> None:
         alert = self.alerts.get(id)
         if alert is None or alert.project != project:
@@ -306,7 +312,9 @@ def check_rule(rule: AlertRule) -> None:
         raise RuleError("a threshold rule needs `params.limit`, the value that must not be crossed")
 
 
-def replay_nothing(rule: AlertRule, since: datetime, until: datetime) -> Replay:
+def replay_nothing(
+    rule: AlertRule, since: datetime, until: datetime, bounds: ReplayBounds | None = None
+) -> Replay:
     return Replay(since=since, until=until, every=timedelta(minutes=5), apps={})
 
 

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from rag_monitor.alerting.replay import AppReplay, Episode, Replay
+from rag_monitor.alerting.replay import AppReplay, Episode, Replay, ReplayBounds
 from rag_monitor.domain.alert import AlertRule, Finding
 from rag_monitor.server.services import Services
 from rag_monitor.testing import EPOCH, make_trace
@@ -65,7 +65,9 @@ async def test_a_cookie_that_makes_no_sense_has_no_views(services: Services, coo
 def trying(services: Services) -> Services:
     """Services whose rules can be tried."""
 
-    def replay(rule: AlertRule, since: datetime, until: datetime) -> Replay:
+    def replay(
+        rule: AlertRule, since: datetime, until: datetime, bounds: ReplayBounds | None = None
+    ) -> Replay:
         episode = Episode(
             app="loan-assistant", fired_at=EPOCH, resolved_at=None, summary="faithfulness fell"
         )
@@ -98,7 +100,9 @@ async def test_a_saved_rule_is_tried_and_nothing_is_changed(services: Services) 
 async def test_a_rule_that_could_never_tell_is_not_called_quiet(
     services: Services, untold: int, said: str
 ) -> None:
-    def replay(rule: AlertRule, since: datetime, until: datetime) -> Replay:
+    def replay(
+        rule: AlertRule, since: datetime, until: datetime, bounds: ReplayBounds | None = None
+    ) -> Replay:
         app = AppReplay(looks=288, untold=untold, episodes=())
         return Replay(since=since, until=until, every=timedelta(minutes=5), apps={rule.app: app})
 
@@ -116,7 +120,7 @@ async def test_a_rule_is_tried_before_it_is_saved(services: Services) -> None:
         token = token_of((await client.get("/settings")).text)
         form = {"token": token, "name": "new", "kind": "threshold", "metric": "faithfulness"}
         refused = await client.post("/ui/rules/try", data=form)
-        tried = await client.post("/ui/rules/try", data=form | {"params": "limit = 0.7"})
+        tried = await client.post("/ui/rules/try", data=form | {"params.threshold.limit": "0.7"})
 
     assert refused.status_code == 422
     assert (tried.status_code, "new" in services.rules.rules) == (200, False)  # type: ignore[attr-defined]

@@ -283,6 +283,8 @@ async def test_what_judging_cost_stands_beside_the_judge(
     [
         "/ui/feedback",
         "/ui/alerts/acknowledge",
+        "/ui/alerts/act",
+        "/ui/rules/preview",
         "/ui/silences",
         "/ui/silences/delete",
         "/ui/rules",
@@ -329,7 +331,13 @@ async def test_a_rule_is_saved_once_it_can_work(
 
     refused = await browser.post("/ui/rules", data=form)
     saved = await browser.post(
-        "/ui/rules", data=form | {"params": "limit = 0.7\nside = low", "enabled": "on"}
+        "/ui/rules",
+        data=form
+        | {
+            "params.threshold.limit": "0.7",
+            "params.threshold.side": "low",
+            "enabled": "on",
+        },
     )
 
     assert refused.status_code == 422

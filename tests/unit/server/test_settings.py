@@ -13,7 +13,8 @@ from tests.unit.server.conftest import open_client
 from tests.unit.server.fakes import make_services
 from tests.unit.server.test_pages import HTML, token_of
 
-RULE = {"kind": "threshold", "metric": "faithfulness", "params": "limit = 0.7", "enabled": "on"}
+LIMIT = "params.threshold.limit"
+RULE = {"kind": "threshold", "metric": "faithfulness", LIMIT: "0.7", "enabled": "on"}
 NEW_KEY = "rag_monitor_new_key"
 
 
@@ -63,13 +64,13 @@ async def test_a_name_that_is_taken_is_refused(
     browser: httpx.AsyncClient, services: Services, path: str, original: str
 ) -> None:
     token = await _saved(browser, "low", "other")
-    form = RULE | {"token": token, "original": original, "name": "other", "params": "limit = 0.1"}
+    form = RULE | {"token": token, "original": original, "name": "other", LIMIT: "0.1"}
 
     answer = await browser.post(path, data=form)
 
     assert answer.status_code == 422
     assert "Name: another rule is called &#39;other&#39;; choose another name" in answer.text
-    assert "limit = 0.1" in answer.text
+    assert f'name="{LIMIT}" value="0.1"' in answer.text
     assert _original(answer.text) == original
     rules = services.rules.rules  # type: ignore[attr-defined]
     assert rules["other"].params == {"limit": 0.7}
@@ -144,7 +145,7 @@ async def test_without_a_script_the_server_asks_before_a_key_is_revoked(
 async def test_a_refused_edit_stays_an_edit(browser: httpx.AsyncClient) -> None:
     token = await _saved(browser, "low")
     page = (await browser.get("/settings?rule=low")).text
-    form = RULE | {"token": token, "original": "low", "name": "lower", "params": "limit ="}
+    form = RULE | {"token": token, "original": "low", "name": "lower", "window_s": "soon"}
 
     refused = await browser.post("/ui/rules?rule=low", data=form)
 

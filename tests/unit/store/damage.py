@@ -11,6 +11,7 @@ from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.store import Store
 from rag_monitor.testing import ManualClock
 from tests.contract.evidence import blob, write
+from tests.db import new_sqlite
 
 _LEAF = 0x0D
 _PAGE = 4096
@@ -23,7 +24,7 @@ def ids(count: int) -> list[str]:
 def filled(path: Path, clock: ManualClock, count: int) -> None:
     """A closed file with so many pieces of evidence, several to a page."""
     draw = random.Random(4)
-    options = StoreOptions(url=f"sqlite:///{path}", ballast_bytes=0)
+    options = StoreOptions(url=new_sqlite(path), ballast_bytes=0)
     with Store.open(options, clock) as store:
         store.writer.start()
         write(store, *(blob(name, draw.randbytes(900)) for name in ids(count)))

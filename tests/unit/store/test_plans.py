@@ -20,6 +20,7 @@ from rag_monitor.store.store import Store
 from rag_monitor.store.tables import LOW_SCORE, rollups
 from rag_monitor.store.trace_walk import Walk
 from rag_monitor.testing import make_task, make_trace
+from tests.db import new_sqlite
 
 
 def _plan(store: Store, query: TraceQuery) -> str:
@@ -51,7 +52,7 @@ def test_low_scores_are_listed_from_the_index_of_low_scores(
     tmp_path: Path, app: str | None, below: float | None, index: str
 ) -> None:
     query = TraceQuery(project="default", app=app, metric="faithfulness", below=below)
-    with Store.open(StoreOptions(url=f"sqlite:///{tmp_path / 'm.db'}", ballast_bytes=0)) as store:
+    with Store.open(StoreOptions(url=new_sqlite(tmp_path / "m.db"), ballast_bytes=0)) as store:
         assert f"USING INDEX {index}" in _plan(store, query)
 
 
@@ -84,7 +85,7 @@ def test_sums_read_only_the_minutes_of_their_window(
 ) -> None:
     window = Window.ending(datetime(2026, 11, 20, 7, 31, tzinfo=UTC), timedelta(hours=hours))
     wanted = RollupQuery(project="default", window=window, app="bank", metric=metric)
-    with Store.open(StoreOptions(url=f"sqlite:///{tmp_path / 'm.db'}", ballast_bytes=0)) as store:
+    with Store.open(StoreOptions(url=new_sqlite(tmp_path / "m.db"), ballast_bytes=0)) as store:
         plans = _plans(store, lambda: store.rollups.load_sums(wanted))
     assert len(plans) > 1
     assert all("minute>? AND minute<?" in plan for plan in plans)
@@ -92,7 +93,7 @@ def test_sums_read_only_the_minutes_of_their_window(
 
 def test_only_the_minutes_that_are_added_up_anew_are_looked_at(tmp_path: Path) -> None:
     minutes = [datetime(2026, 11, 20, 7, minute, tzinfo=UTC) for minute in range(20)]
-    with Store.open(StoreOptions(url=f"sqlite:///{tmp_path / 'm.db'}", ballast_bytes=0)) as store:
+    with Store.open(StoreOptions(url=new_sqlite(tmp_path / "m.db"), ballast_bytes=0)) as store:
         with store._database.read() as connection:
             old = purge_horizon.replaceable(
                 connection, "default", "bank", minutes, date(2026, 11, 1)
@@ -109,7 +110,7 @@ def test_only_the_minutes_that_are_added_up_anew_are_looked_at(tmp_path: Path) -
 def test_earlier_turns_are_looked_for_in_the_index_of_sessions(tmp_path: Path) -> None:
     """A session may have very many turns, and a batch many sessions."""
     tasks = [make_task(make_trace(id=f"t{n}", session_id=f"s{n}")) for n in range(3)]
-    with Store.open(StoreOptions(url=f"sqlite:///{tmp_path / 'm.db'}", ballast_bytes=0)) as store:
+    with Store.open(StoreOptions(url=new_sqlite(tmp_path / "m.db"), ballast_bytes=0)) as store:
         plans = _plans(store, lambda: store.earlier_turns.before(tasks), "traces")
     looked_up = [plan for plan in plans if "traces" in plan]
     assert len(looked_up) == len(tasks)
@@ -119,7 +120,7 @@ def test_earlier_turns_are_looked_for_in_the_index_of_sessions(tmp_path: Path) -
 def test_looking_for_suspects_reads_no_task_that_waits(tmp_path: Path) -> None:
     """It is done twice a second, and a hundred thousand may wait."""
     now = datetime(2026, 11, 20, 7, 31, tzinfo=UTC)
-    with Store.open(StoreOptions(url=f"sqlite:///{tmp_path / 'm.db'}", ballast_bytes=0)) as store:
+    with Store.open(StoreOptions(url=new_sqlite(tmp_path / "m.db"), ballast_bytes=0)) as store:
         plans = _plans(store, lambda: store.tasks.claim_suspect("w", 60, now), "evaluation_tasks")
     assert plans
     assert all("drawn=? AND state=?" in plan for plan in plans), plans

@@ -22,6 +22,7 @@ from rag_monitor.store.store import Store
 from rag_monitor.store.tables import metadata
 from rag_monitor.testing import EPOCH, ManualClock, make_trace
 from tests.contract.evidence import ingest
+from tests.db import new_sqlite
 from tests.unit.store.damage import damage, damage_root, filled, ids
 
 TRACES = 400
@@ -82,7 +83,7 @@ def test_a_trace_that_is_lost_is_assembled_again_from_its_spans(
     tmp_path: Path, clock: ManualClock
 ) -> None:
     path = tmp_path / "m.db"
-    with Store.open(StoreOptions(url=f"sqlite:///{path}", ballast_bytes=0), clock) as store:
+    with Store.open(StoreOptions(url=new_sqlite(path), ballast_bytes=0), clock) as store:
         store.writer.start()
         ingest(store, make_trace())
         assert not store.spans.due(EPOCH, 10)
@@ -99,7 +100,7 @@ def test_questions_are_found_again_after_the_index_was_made_anew(
     tmp_path: Path, clock: ManualClock
 ) -> None:
     path = tmp_path / "m.db"
-    with Store.open(StoreOptions(url=f"sqlite:///{path}", ballast_bytes=0), clock) as store:
+    with Store.open(StoreOptions(url=new_sqlite(path), ballast_bytes=0), clock) as store:
         store.writer.start()
         ingest(store, make_trace())
     salvage(path, tmp_path / "new.db")

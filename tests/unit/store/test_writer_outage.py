@@ -16,13 +16,14 @@ from rag_monitor.store.outage import Outage
 from rag_monitor.store.store import Store
 from rag_monitor.testing import ManualClock
 from tests.contract.evidence import blob, write
+from tests.db import new_sqlite
 
 LOG = logging.getLogger("rag_monitor.test")
 
 
 @pytest.fixture
 def store(tmp_path: Path, clock: ManualClock) -> Iterator[Store]:
-    options = StoreOptions(url=f"sqlite:///{tmp_path / 'm.db'}", ballast_bytes=0)
+    options = StoreOptions(url=new_sqlite(tmp_path / "m.db"), ballast_bytes=0)
     with Store.open(options, clock) as opened:
         opened.writer.start()
         yield opened

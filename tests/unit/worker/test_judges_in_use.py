@@ -13,6 +13,7 @@ from rag_monitor.errors import ConfigurationError
 from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.store import Store
 from rag_monitor.worker.judging import create_plan
+from tests.db import new_sqlite
 
 DOUBTFUL = JudgeRequest(
     question="",
@@ -30,7 +31,7 @@ def settings(folder: Path, text: str) -> Settings:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    options = StoreOptions(url=f"sqlite:///{tmp_path}/monitor.db")
+    options = StoreOptions(url=new_sqlite(tmp_path / "monitor.db"), ballast_bytes=0)
     with Store.open(options) as opened:
         yield opened
 

@@ -127,6 +127,43 @@ document.addEventListener("keydown", (event) => {
   if (!event.repeat || event.key === "j" || event.key === "k") keys[event.key]();
 });
 
+// A form that says so shows what it would do, once nobody has typed for a moment. One request at a
+// time: what was typed meanwhile is sent when the answer is there.
+const live = one("form[data-live]");
+if (live) {
+  let shown = "", timer = 0, underway = false;
+  const later = (seconds) => {
+    clearTimeout(timer);
+    timer = setTimeout(show, seconds * 1000);
+  };
+  const show = async () => {
+    if (live.dataset.sent) return;
+    if (underway) { later(0.3); return; }
+    const form = new URLSearchParams(new FormData(live));
+    const text = String(form);
+    if (text === shown) return;
+    underway = true;
+    let told = null;
+    try {
+      form.append("fragment", "yes");
+      const headers = { Accept: "text/html" };
+      const answer = await fetch(live.dataset.live, { method: "POST", headers, body: form });
+      if (answer.ok && !answer.redirected) {
+        told = new DOMParser().parseFromString(await answer.text(), "text/html");
+        shown = text;
+      }
+    } catch { /* the server is away: nothing is shown rather than what was */ }
+    for (const place of live.querySelectorAll("[data-beside]")) {
+      const same = told?.querySelector(`[data-beside="${CSS.escape(place.dataset.beside)}"]`);
+      place.replaceChildren(...(same ? same.childNodes : []));
+    }
+    underway = false;
+    const again = live.querySelector("[data-again]");
+    if (again) { shown = ""; later(Number(again.dataset.again)); }
+  };
+  live.addEventListener("input", () => later(0.7));
+}
+
 // Pages that say so stay fresh, unless somebody is typing, selecting or filling in a form.
 const fresh = one("[data-refresh]");
 const main = document.getElementById("main");
