@@ -369,6 +369,13 @@ class BadCount:
     classes: Mapping[float, tuple[int, int]] = field(default_factory=dict)
     """Sampling probability to (judged, bad): what weighted detectors need."""
 
+    @property
+    def weights(self) -> tuple[float, float]:
+        """Bad and judged traces, each counted once per trace that it was drawn for."""
+        bad = sum(bad / probability for probability, (_, bad) in self.classes.items())
+        judged = sum(count / probability for probability, (count, _) in self.classes.items())
+        return bad, judged
+
     def worth(self, confidence: float) -> tuple[float, float]:
         """Bad and judged traces, as so many independent ones, for a bound at a two-sided level."""
         if not self.effective_judged:

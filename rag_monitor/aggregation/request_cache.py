@@ -23,7 +23,7 @@ class CachedSource:
 
     Args:
         source: Where rollups come from.
-        apps: Whole windows of these are read together, as soon as one of them is asked for.
+        apps: Windows of these are read together, as soon as one of them is asked for.
         metrics: Of whole windows of these apps only these are read; empty: all.
     """
 
@@ -33,7 +33,7 @@ class CachedSource:
         self._source = source
         self._apps, self._metrics = tuple(apps), tuple(metrics)
         self._rows: dict[tuple[RollupQuery, timedelta | None], _ByMetric] = {}
-        self._listed: dict[RollupQuery, _ByMetric] = {}
+        self._listed: dict[tuple[RollupQuery, timedelta | None], _ByMetric] = {}
 
     def load(self, query: RollupQuery) -> Sequence[Rollup]:
         """The rollups minute by minute: not remembered, as they are many."""
@@ -49,7 +49,7 @@ class CachedSource:
         wider = replace(
             query, metric=None if step is None else query.metric, release=None, judge=None
         )
-        by_metric = self._of_list(wider) if self._is_listed(query, step) else self._of(wider, step)
+        by_metric = self._of_list(wider, step) if self._is_listed(query) else self._of(wider, step)
         metric = query.metric
         return _matching(
             by_metric.get(metric, ()) if metric is not None else chain(*by_metric.values()), query
@@ -64,25 +64,22 @@ class CachedSource:
             self._rows[query, step] = _by_metric(fewer)
         return self._rows[query, step]
 
-    def _is_listed(self, query: RollupQuery, step: timedelta | None) -> bool:
+    def _is_listed(self, query: RollupQuery) -> bool:
         """Whether this is read for all apps of the list together."""
-        return (
-            step is None
-            and query.app in self._apps
-            and (not self._metrics or query.metric in self._metrics)
-        )
+        return query.app in self._apps and (not self._metrics or query.metric in self._metrics)
 
-    def _of_list(self, query: RollupQuery) -> _ByMetric:
+    def _of_list(self, query: RollupQuery, step: timedelta | None) -> _ByMetric:
         """The rows of an app, with those of all others."""
-        if query not in self._listed:
-            together = replace(query, app=None, apps=self._apps, metrics=self._metrics)
+        if (query, step) not in self._listed:
+            metrics = self._metrics if step is None else ()
+            together = replace(query, app=None, apps=self._apps, metrics=metrics)
             rows: dict[str, list[Rollup]] = {app: [] for app in self._apps}
-            for row in self._source.load_sums(together, None):
+            for row in self._source.load_sums(together, step):
                 rows[row.key.app].append(self._renamed(row))
             for app, mine in rows.items():
-                by_metric = _by_metric(merged(mine, query.window.start))
-                self._listed[replace(query, app=app)] = by_metric
-        return self._listed[query]
+                fewer = mine if step is not None else merged(mine, query.window.start)
+                self._listed[replace(query, app=app), step] = _by_metric(fewer)
+        return self._listed[query, step]
 
     def _renamed(self, row: Rollup) -> Rollup:
         return row

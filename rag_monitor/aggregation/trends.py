@@ -1,4 +1,4 @@
-"""Traffic and latency over time: one figure per step of a window, from rollups alone."""
+"""Traffic, latency and bad answers: one figure per step of a window, from rollups alone."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Protocol
 
+from rag_monitor.aggregation.combine import BadCount, bad_count
 from rag_monitor.aggregation.latencies import LatencySummary, latency_summary
 from rag_monitor.aggregation.totals import sum_of
 from rag_monitor.domain.rollup import TRACES_METRIC, Rollup
@@ -41,3 +42,13 @@ def latency_by_step(
 ) -> list[LatencySummary]:
     """Percentiles (milliseconds) of one latency, per step of the window, oldest first."""
     return [latency_summary(sum_of(rows)) for rows in source.step_rows(selection, metric, step)]
+
+
+def bad_by_step(
+    source: SteppedRows, selection: Selection, metric: str, judge: str, step: timedelta
+) -> list[BadCount]:
+    """Judged and bad traces of one judge per step, oldest first."""
+    return [
+        bad_count(sum_of(row for row in rows if row.key.judge == judge), judge)
+        for rows in source.step_rows(selection, metric, step)
+    ]

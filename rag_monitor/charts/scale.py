@@ -48,6 +48,15 @@ def shares(values: Iterable[float]) -> Scale:
     return _from_zero(min(1.0, high), step, lambda value: f"{100 * value:g}%")
 
 
+def balances(values: Iterable[float]) -> Scale:
+    """For what is left of a whole, in percent: from nothing, or below where it is overspent."""
+    given = [0.0, 1.0, *values]
+    low, high = min(given), max(given)
+    step = _round_step(high - low)
+    start, end = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return _scale(start, end, step, lambda value: f"{100 * value:g}%".replace("-", "−"))
+
+
 def counts(values: Iterable[float]) -> Scale:
     """For numbers of things: from nothing up, in whole numbers."""
     high = max(1.0, *values, 1.0)

@@ -19,6 +19,7 @@ from rag_monitor.client.rows import (
     label_row,
     score_row,
     session_row,
+    slo_row,
     topic_row,
     trace_row,
 )
@@ -190,6 +191,27 @@ class Client(Requests):
             ClientError: `status` 404 when there is no such incident.
         """
         return self._get(f"/api/v1/incidents/{quote(incident_id, safe='')}", {}, "sentences")
+
+    def slos(
+        self,
+        *,
+        app: str | None = None,
+        days: int | None = None,
+        as_frame: FrameKind | None = None,
+    ) -> Any:
+        """Objectives with their error budgets over so many days (30), by app and rule.
+
+        A frame has one row per objective, without the course of its budget.
+        """
+        where: dict[str, Any] = {"app": app, "days": days}
+        rows: list[dict[str, Any]] = []
+        while True:
+            reply = self._get("/api/v1/slos", where, "slos")
+            rows += reply["slos"]
+            if not reply.get("next"):
+                break
+            where["cursor"] = reply["next"]
+        return rows if as_frame is None else _frame([slo_row(row) for row in rows], as_frame)
 
     def summary(
         self,

@@ -22,7 +22,7 @@ Transport = Callable[[str, str, bytes | None, Mapping[str, str], float], Reply]
 PAGE: Final = 500
 SESSIONS_PAGE: Final = 200
 """Of sessions, which hold their turns, the most."""
-_LISTS: Final = frozenset({"items", "apps", "points", "conflicts", "incidents", "topics"})
+_LISTS: Final = frozenset({"items", "apps", "points", "conflicts", "incidents", "slos", "topics"})
 _ELSEWHERE: Final = frozenset({301, 302, 303, 307, 308})
 
 

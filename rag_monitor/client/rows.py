@@ -57,6 +57,14 @@ def topic_row(topic: Mapping[str, Any]) -> dict[str, Any]:
     return row
 
 
+def slo_row(slo: Mapping[str, Any]) -> dict[str, Any]:
+    """An objective; both windows have columns of their own, the course is left out."""
+    row = {key: value for key, value in slo.items() if key not in {"course", "long", "short"}}
+    for window in ("long", "short"):
+        row.update({f"{window}.{name}": value for name, value in slo[window].items()})
+    return row
+
+
 def label_row(row: Mapping[str, Any]) -> dict[str, Any]:
     """A reviewer's mark; its time becomes a datetime."""
     return {**row, "created_at": datetime.fromisoformat(row["created_at"])}

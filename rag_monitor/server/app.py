@@ -37,6 +37,7 @@ from rag_monitor.server.routes import (
     otlp,
     quality,
     sessions,
+    slos,
     topics,
     traces,
 )
@@ -57,6 +58,7 @@ from rag_monitor.server.ui import (
     rule_actions,
     session_pages,
     single_sign_on,
+    slo_page,
     topic_page,
     trace_list,
 )
@@ -88,6 +90,7 @@ _PARTS: Final = (
         topics,
         alerts,
         incidents,
+        slos,
         admin,
     ),
     operations,
@@ -99,6 +102,7 @@ _PARTS: Final = (
         pages,
         alert_pages,
         alert_page,
+        slo_page,
         judge_page,
         compare,
         document_pages,

@@ -7,6 +7,7 @@ Source: reference/statistics.md 7; Google SRE Workbook, alerting on SLOs. The us
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Final
 
 from rag_monitor.statistics.wilson import wilson_lower
@@ -34,6 +35,41 @@ def max_burn_rate(slo: float) -> float:
     """1/(1 - slo): the burn when every answer is bad. A larger multiple can never fire."""
     _check(slo)
     return 1.0 / (1.0 - slo)
+
+
+def burn_rate(bad: float, judged: float, slo: float) -> float:
+    """How many times faster than allowed bad answers come: bad fraction / (1 - slo).
+
+    Over the whole period of an objective it is the share of the error budget that is used.
+
+        >>> round(burn_rate(3, 100, slo=0.98), 6)
+        1.5
+
+    Args:
+        bad: Bad judged traces; effective counts under designed sampling.
+        judged: Judged traces, likewise; more than 0.
+        slo: Wanted share of good answers.
+    """
+    _check(slo)
+    return bad / judged / (1.0 - slo)
+
+
+def time_left(budget_left: float, rate: float, period: timedelta) -> timedelta | None:
+    """How long the rest of an error budget lasts at a burn rate; None: longer than the period.
+
+    A burn rate of 1 uses up a whole budget in just one period.
+
+        >>> time_left(0.5, 2.0, timedelta(days=30))
+        datetime.timedelta(days=7, seconds=43200)
+
+    Args:
+        budget_left: Share of the budget; below 0 when it is overspent.
+        rate: Burn rate of now.
+        period: Of the objective.
+    """
+    if budget_left <= 0.0:
+        return timedelta(0)
+    return None if rate <= budget_left else period * (budget_left / rate)
 
 
 def burn_gate(
@@ -72,7 +108,7 @@ def burn_gate(
         n_long >= n_min and bound > threshold and n_short > 0 and bad_short / n_short > threshold
     )
     return BurnGate(
-        burn_long=bad_long / n_long / allowance,
+        burn_long=burn_rate(bad_long, n_long, slo),
         lower_bound=bound,
         threshold=threshold,
         fires=fires,

@@ -32,6 +32,7 @@ PAGES = (
     "/documents",
     "/documents?list=never_retrieved",
     "/alerts",
+    "/slos",
     "/judges",
     "/compare",
     "/settings",

@@ -292,6 +292,7 @@ PAGES = (
     f"/traces/{TRACE_ID}",
     "/alerts",
     "/alerts/firing?do=snooze-1h",
+    "/slos",
     "/runbooks",
     "/judges",
     f"/compare?app={quote(APP, safe='')}",

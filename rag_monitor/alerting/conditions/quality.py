@@ -14,7 +14,7 @@ from rag_monitor.alerting.conditions import wording
 from rag_monitor.alerting.conditions.context import EvaluationContext, at_rule_level
 from rag_monitor.alerting.conditions.wording import note_message
 from rag_monitor.alerting.params import number, required, word
-from rag_monitor.domain.alert import Finding
+from rag_monitor.domain.alert import AlertRule, Finding
 from rag_monitor.domain.window import Estimate, Window
 from rag_monitor.i18n import Message, msgid
 from rag_monitor.statistics.burn import GATE_CONFIDENCE, burn_gate
@@ -190,12 +190,18 @@ def _inconclusive(
     )
 
 
+def short_window_of(rule: AlertRule, window: Window) -> Window:
+    """The short window of a burn-rate rule that looks over `window`."""
+    length_s = number(rule, "short_s") or max(60.0, window.length.total_seconds() / 12.0)
+    return Window.ending(window.end, timedelta(seconds=length_s))
+
+
 def burn_rate(context: EvaluationContext) -> Finding:
     """Active when the gated long window and the raw short window both burn too fast."""
     rule = context.rule
     slo, multiple = required(rule, "slo"), required(rule, "multiple")
-    short_s = number(rule, "short_s") or max(60.0, context.window_s / 12.0)
-    short_window = Window.ending(context.window.end, timedelta(seconds=short_s))
+    short_window = short_window_of(rule, context.window)
+    short_s = short_window.length.total_seconds()
     long = context.estimates.bad_count(context.series(), context.window)
     if long.judged < rule.min_judged:
         return Finding(

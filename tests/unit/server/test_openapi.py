@@ -48,6 +48,7 @@ OPERATIONS = {
     ("post", "/api/v1/rules/check"),
     ("get", "/api/v1/alerts"),
     ("get", "/api/v1/incidents"),
+    ("get", "/api/v1/slos"),
     ("get", "/api/v1/incidents/{incident_id}"),
     ("post", "/api/v1/alerts/{alert_id}/acknowledge"),
     ("get", "/api/v1/silences"),
