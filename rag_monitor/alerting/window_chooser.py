@@ -43,7 +43,7 @@ COUNTED: Final[Mapping[RuleKind, Counted]] = {
 FOLLOWING: Final = frozenset(COUNTED) - {RuleKind.CHANGE, RuleKind.BURN_RATE}
 """Kinds whose window may follow the traffic: a detector has none, and the windows of burn rates
 state what is promised."""
-_LATER: Final = timedelta(hours=1)
+UNCHOSEN: Final = timedelta(hours=1)
 """The window until a choice is made: at once, but on very many new apps."""
 _REMEMBERED: Final = 64
 _PROPOSED: Final = 20_000
@@ -113,7 +113,7 @@ class WindowChooser:
         choice = self.choice(rule, app, now)
         if choice is not None:
             return choice.window_s
-        return _LATER.total_seconds() if rule.window_s is None else rule.window_s
+        return UNCHOSEN.total_seconds() if rule.window_s is None else rule.window_s
 
     def fitting(self, rule: AlertRule, app: str, now: datetime) -> timedelta | None:
         """The shortest window with which the rule could tell about this app on most days.

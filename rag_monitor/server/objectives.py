@@ -18,6 +18,7 @@ from rag_monitor.aggregation.steps import steps
 from rag_monitor.aggregation.trends import bad_by_step
 from rag_monitor.alerting.conditions.quality import short_window_of
 from rag_monitor.alerting.params import required, word
+from rag_monitor.alerting.window_chooser import UNCHOSEN
 from rag_monitor.domain.alert import Alert, AlertRule, AlertState, RuleKind
 from rag_monitor.domain.rule_state import RuleState, Verdict
 from rag_monitor.domain.selection import Selection
@@ -33,7 +34,6 @@ LEAST_DAYS: Final = 7
 MOST_DAYS: Final = 90
 CONFIDENCE: Final = 0.95
 _DAY: Final = timedelta(days=1)
-_DEFAULT_WINDOW: Final = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,7 +238,7 @@ def _length(rule: AlertRule, state: RuleState | None) -> timedelta:
     """Of the long window: what the rule last looked over, as somebody may have fixed it."""
     if state is not None:
         return timedelta(seconds=state.window_s)
-    return _DEFAULT_WINDOW if rule.window_s is None else timedelta(seconds=rule.window_s)
+    return UNCHOSEN if rule.window_s is None else timedelta(seconds=rule.window_s)
 
 
 def _burn(window: Window, counted: BadCount, slo: float) -> BurnWindow:

@@ -46,7 +46,6 @@ _PAGES: Final = {
     "/ui/keys/revoke": "/settings#keys",
     "/ui/silences": "/alerts#silences",
     "/ui/silences/delete": "/alerts#silences",
-    "/ui/alerts/acknowledge": "/alerts",
     "/ui/alerts/act": "/alerts",
     "/ui/views": "/traces",
     "/ui/views/delete": "/traces",

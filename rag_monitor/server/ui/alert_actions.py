@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from urllib.parse import quote
 
 from fastapi import APIRouter
 from starlette.responses import Response
 
 from rag_monitor.alerting.alert_actions import TOGETHER, AlertAction, snooze_end
-from rag_monitor.domain.alert import Alert, Silence
+from rag_monitor.domain.alert import Silence
 from rag_monitor.domain.stored import KeyScope
 from rag_monitor.server import audit
 from rag_monitor.server.problems import ProblemError
-from rag_monitor.server.ui.alert_page import NO_SUCH_ALERT, alert_of, covering, targets
+from rag_monitor.server.ui.alert_page import NO_SUCH_ALERT, alert_of, is_left_to_do, targets
 from rag_monitor.server.ui.alert_pages import SILENCE_HOURS
 from rag_monitor.server.ui.display import way_back
 from rag_monitor.server.ui.sent_form import Form, Sent, back
-from rag_monitor.server.ui.view import OPEN_STATES
 
 router = APIRouter(include_in_schema=False)
 
@@ -35,34 +33,17 @@ def act(sent: Form) -> Response:
     alert = alert_of(sent.me, sent.get("id")[:64])
     if alert is None:
         raise ProblemError(404, NO_SUCH_ALERT, kind="not-found")
-    chosen = [
-        one
-        for one in targets(sent.me, alert, together=sent.get("with") == TOGETHER)
-        if one.state in OPEN_STATES
-    ]
-    _do(sent, action, chosen)
-    return back(way_back(sent.get("back")[:2000] or f"/alerts/{quote(alert.id)}"))
-
-
-def _do(sent: Sent, action: AlertAction, alerts: Sequence[Alert]) -> None:
-    ends_at = snooze_end(action, sent.me.services.clock.now(), sent.me.zone)
-    for alert in alerts:
-        # Pressed twice, or by two people, once is enough.
+    now = sent.me.services.clock.now()
+    ends_at = snooze_end(action, now, sent.me.zone)
+    for one in targets(sent.me, alert, together=sent.get("with") == TOGETHER):
+        if not is_left_to_do(sent.me, one, ends_at):
+            continue
         if ends_at is None:
-            if not alert.acknowledged_by:
-                _acknowledge(sent, alert.id)
-        elif (silence := covering(sent.me, alert)) is None or silence.ends_at < ends_at:
-            now = sent.me.services.clock.now()
-            made = Silence(
-                id=secrets.token_hex(8),
-                project=alert.project,
-                rule=alert.rule,
-                app=alert.app,
-                starts_at=now,
-                ends_at=ends_at,
-                created_by=sent.me.principal.name,
-            )
+            _acknowledge(sent, one.id)
+        else:
+            made = _silence(sent, one.rule, one.app, now, ends_at)
             _add_silence(sent, made, ends_at=ends_at.isoformat())
+    return back(way_back(sent.get("back")[:2000] or f"/alerts/{quote(alert.id)}"))
 
 
 def _acknowledge(sent: Sent, id: str) -> None:
@@ -71,18 +52,23 @@ def _acknowledge(sent: Sent, id: str) -> None:
     sent.change(lambda: alerts.acknowledge(project, id, by), "alert.acknowledge", id, by=by)
 
 
+def _silence(sent: Sent, rule: str, app: str, now: datetime, ends_at: datetime) -> Silence:
+    """A silence from now on, of whoever sent the form."""
+    return Silence(
+        id=secrets.token_hex(8),
+        project=sent.me.principal.project,
+        rule=rule,
+        app=app,
+        starts_at=now,
+        ends_at=ends_at,
+        comment=sent.get("comment")[:4000],
+        created_by=sent.me.principal.name,
+    )
+
+
 def _add_silence(sent: Sent, made: Silence, **details: audit.Detail) -> None:
     details = {"rule": made.rule, "app": made.app, **details}
     sent.change(lambda: sent.me.services.silences.add(made), "silence.create", made.id, **details)
-
-
-@router.post("/ui/alerts/acknowledge")
-def acknowledge(sent: Form) -> Response:
-    """Say that somebody has seen an alert."""
-    sent.need(KeyScope.WRITE)
-    id = sent.get("id")[:64]
-    _acknowledge(sent, id)
-    return back(f"/alerts#alert-{quote(id)}")
 
 
 @router.post("/ui/silences")
@@ -93,16 +79,8 @@ def silence(sent: Form) -> Response:
         raise ProblemError(422, "Choose for how long.")
     hours = int(sent.get("hours"))
     now = sent.me.services.clock.now()
-    made = Silence(
-        id=secrets.token_hex(8),
-        project=sent.me.principal.project,
-        rule=sent.get("rule")[:200] or "*",
-        app=sent.get("app")[:200] or "*",
-        starts_at=now,
-        ends_at=now + timedelta(hours=hours),
-        comment=sent.get("comment")[:4000],
-        created_by=sent.me.principal.name,
-    )
+    rule, app = sent.get("rule")[:200] or "*", sent.get("app")[:200] or "*"
+    made = _silence(sent, rule, app, now, now + timedelta(hours=hours))
     _add_silence(sent, made, hours=hours)
     return back("/alerts#silences")
 

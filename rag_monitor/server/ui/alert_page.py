@@ -95,7 +95,7 @@ def targets(me: Visitor, alert: Alert, *, together: bool) -> list[Alert]:
     return [alert, *others]
 
 
-def covering(me: Visitor, alert: Alert) -> Silence | None:
+def _covering(me: Visitor, alert: Alert) -> Silence | None:
     """The silence on the alert that ends last; None: there is none now."""
     now = me.services.clock.now()
     silences = [one for one in me.services.silences.all(alert.project) if one.ends_at > now]
@@ -116,16 +116,23 @@ def _preselected(me: Visitor, alert: Alert, wanted: str) -> Preselected | None:
         label=catalog.ALERT_ACTIONS[action],
         until=until,
         alerts=[
-            one
-            for one in targets(me, alert, together=together)
-            if one.state in OPEN_STATES and _is_left_to_do(me, one, until)
+            one for one in targets(me, alert, together=together) if is_left_to_do(me, one, until)
         ],
         together=together,
     )
 
 
-def _is_left_to_do(me: Visitor, alert: Alert, until: datetime | None) -> bool:
+def is_left_to_do(me: Visitor, alert: Alert, until: datetime | None) -> bool:
+    """Whether an action would still change an open alert: pressed twice, once is enough.
+
+    Args:
+        me: Who acts.
+        alert: The alert.
+        until: When a snooze would end; None: it is to be acknowledged.
+    """
+    if alert.state not in OPEN_STATES:
+        return False
     if until is None:
         return not alert.acknowledged_by
-    silence = covering(me, alert)
+    silence = _covering(me, alert)
     return silence is None or silence.ends_at < until

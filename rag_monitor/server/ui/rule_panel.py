@@ -60,21 +60,20 @@ def panel(me: Visitor, sent: SentRule | None, rules: Sequence[AlertRule]) -> dic
         "severities": list(Severity),
         "channels": channels,
         "offered_channels": channels_of(given.get("notifiers", ""), channels),
-        "preview_days": DAYS,
         **remarks(me, sent),
     }
 
 
 def remarks(me: Visitor, sent: SentRule | None) -> dict[str, Any]:
     """What stands beside the fields: what is wrong, and what a duration was read as."""
-    if sent is None:
-        return {"wrong": {}, "read_as": {}, "preview": None, "preview_days": DAYS}
+    problems = {} if sent is None else sent.problems
+    durations = {} if sent is None else sent.reading.durations
     return {
-        "wrong": {place: beside(text, me.language) for place, text in sent.problems.items()},
+        "wrong": {place: beside(text, me.language) for place, text in problems.items()},
         "read_as": {
             place: f"= {translate(duration_text(seconds), me.language)}"
-            for place, seconds in sent.reading.durations.items()
+            for place, seconds in durations.items()
         },
-        "preview": sent.preview,
+        "preview": None if sent is None else sent.preview,
         "preview_days": DAYS,
     }

@@ -31,7 +31,7 @@ class Preview:
     """What is shown below the form."""
 
     replay: Replay | None = None
-    """None: it was not run, because the form has to be mended or others run theirs."""
+    """None: it was not run, because the form has to be corrected or others run theirs."""
     busy: bool = False
     within_s: float = BOUNDS.within_s
     """After so many seconds it is stopped."""

@@ -103,7 +103,7 @@ async def test_signing_in_and_out_and_forms_are_written_down(locked: Services) -
         await send("/ui/keys", name="app", scopes="ingest")
         await send("/ui/rules/delete", name="end-to-end latency", confirmed="yes")
         await send("/ui/silences", hours="4")
-        await send("/ui/alerts/acknowledge", id="al-1")
+        await send("/ui/alerts/act", id="al-1", do="acknowledge")
         await send("/logout")
 
     assert (wrong.status_code, right.status_code) == (401, 303)

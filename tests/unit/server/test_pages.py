@@ -282,7 +282,6 @@ async def test_what_judging_cost_stands_beside_the_judge(
     "path",
     [
         "/ui/feedback",
-        "/ui/alerts/acknowledge",
         "/ui/alerts/act",
         "/ui/rules/preview",
         "/ui/silences",
@@ -311,7 +310,10 @@ async def test_alerts_are_acknowledged_and_silenced_on_the_page(
 ) -> None:
     token = token_of((await browser.get("/alerts")).text)
 
-    await browser.post("/ui/alerts/acknowledge", data={"token": token, "id": "al-1", "by": "梅"})
+    await browser.post(
+        "/ui/alerts/act",
+        data={"token": token, "id": "al-1", "do": "acknowledge", "by": "梅"},
+    )
     await browser.post(
         "/ui/silences",
         data={"token": token, "rule": "faithfulness drop", "app": "loan-assistant", "hours": "4"},
