@@ -9,11 +9,18 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 _LOG_EVERY_S: Final = 300.0
+SETTLED_S: Final = 5.0
+"""Success must last so long before an outage counts as over.
+
+A job that only reads goes through while the database takes no changes, and a database that comes
+back closes connections once more. Without this time each would be an outage of its own in the log.
+"""
 
 
 class SharedOutage:
-    """One cause, many who fail for it: the first says so, and the last that it is over.
+    """One cause, many who fail for it: the first says so, and that it is over is said once.
 
+    It is over when all who failed have gone through again and nothing failed for `SETTLED_S`.
     Whoever has not failed for five minutes counts no more: it may have nothing to do. What fails
     after such a time is told anew. An error of another type is another cause, and told as well.
     """
@@ -24,14 +31,19 @@ class SharedOutage:
         self._came_at: dict[type[Exception], float] = {}
         """When each type of error came last."""
         self._teller: Outage | None = None
+        """Who said that it began; None: there is no outage."""
         self._began = self._logged_at = 0.0
+        self._works_since: float | None = None
+        """Since when it works for all of them; None: it does not."""
 
     def hit(self, outage: Outage, error: Exception) -> None:
         """It failed for one of them."""
         with self._lock:
             now = time.monotonic()
             self._forget(now)
-            anew = not self._failed_at
+            self._end_if_settled(now)
+            self._works_since = None
+            anew = self._teller is None
             self._failed_at[outage] = now
             of_new_type = type(error) not in self._came_at
             self._came_at[type(error)] = now
@@ -50,11 +62,19 @@ class SharedOutage:
             now = time.monotonic()
             self._failed_at.pop(outage, None)
             self._forget(now)
-            if self._failed_at or self._teller is None:
-                return
-            self._came_at.clear()
-            teller, self._teller = self._teller, None
-            teller.log.info("%s: over after %.0f s", teller.what, now - self._began)
+            self._end_if_settled(now)
+
+    def _end_if_settled(self, now: float) -> None:
+        if self._teller is None or self._failed_at:
+            return
+        if self._works_since is None:
+            self._works_since = now
+        if now - self._works_since < SETTLED_S:
+            return
+        self._came_at.clear()
+        teller, self._teller = self._teller, None
+        teller.log.info("%s: over after %.0f s", teller.what, self._works_since - self._began)
+        self._works_since = None
 
     def _forget(self, now: float) -> None:
         self._failed_at = _newer(self._failed_at, now)

@@ -102,6 +102,11 @@ async def process(url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Pr
             await runtime.close()
 
 
+async def _told_of_its_end(caplog: pytest.LogCaptureFixture) -> None:
+    while not any(": over after" in message for message in caplog.messages):
+        await asyncio.sleep(0.1)
+
+
 def failures() -> float:
     """Of assembly, judging, roll-ups and retention."""
     jobs = ("derive", "evaluate", "roll_up", "retain")
@@ -125,7 +130,7 @@ async def test_a_long_outage_of_writing_is_one_line_and_its_end_another(
             reports = await busy.busy(LASTS_S)
             meanwhile = failures()
         await busy.well()
-        await asyncio.sleep(1.0)  # everyone has come by once more
+        await asyncio.wait_for(_told_of_its_end(caplog), 60)
 
     assert busy.refused > 3
     assert counter.get() - counted > 5

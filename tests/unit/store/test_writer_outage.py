@@ -11,6 +11,7 @@ import pytest
 
 from rag_monitor.errors import StoreFull, StoreUnavailable
 from rag_monitor.server.wiring import _health
+from rag_monitor.store import outage
 from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.outage import Outage
 from rag_monitor.store.store import Store
@@ -44,6 +45,7 @@ def test_an_outage_of_taking_in_is_told_once_and_its_end_too(
     store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, logger="rag_monitor.store.writer")
+    monkeypatch.setattr(outage, "SETTLED_S", 0.0)
     with monkeypatch.context() as patch:
         _refuse(store, patch)
         for number in range(3):

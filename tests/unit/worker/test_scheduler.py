@@ -8,7 +8,13 @@ import logging
 import pytest
 
 from rag_monitor.errors import StoreUnavailable
+from rag_monitor.store import outage
 from rag_monitor.worker.scheduler import Scheduler
+
+
+@pytest.fixture
+def over_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outage, "SETTLED_S", 0.0)
 
 
 async def test_a_job_that_fails_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -30,6 +36,7 @@ async def test_a_job_that_fails_is_logged_once(caplog: pytest.LogCaptureFixture)
     assert [record.getMessage() for record in told] == ["job fail failed"]
 
 
+@pytest.mark.usefixtures("over_at_once")
 async def test_an_outage_of_the_database_is_told_when_it_begins_and_when_it_is_over(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -56,6 +63,7 @@ async def test_an_outage_of_the_database_is_told_when_it_begins_and_when_it_is_o
     assert last.startswith("jobs wait for the database: over after ")
 
 
+@pytest.mark.usefixtures("over_at_once")
 async def test_an_outage_is_over_when_every_job_that_failed_went_through(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
