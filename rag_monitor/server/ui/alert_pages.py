@@ -77,6 +77,8 @@ class Open:
     course: Picture | None
     """What the rule looks at, over time; None: of later alerts of a long list, too."""
     runbook: str
+    has_rule: bool
+    """False: somebody deleted it since."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,6 +212,7 @@ def _beside(
         incident=incident,
         course=_course(me, alert, rule, me.services.clock.now()) if with_course else None,
         runbook=runbook_of(alert),
+        has_rule=rule is not None,
     )
 
 

@@ -66,6 +66,13 @@ STATES: Final = {
     "resolved": msgid("resolved"),
     "inactive": msgid("inactive"),
 }
+RULE_STATES: Final = {
+    "firing": STATES["firing"],
+    "pending": STATES["pending"],
+    "cannot_tell": msgid("cannot tell"),
+    "ok": msgid("quiet"),
+}
+"""How a rule stands on an app, the most urgent first."""
 STATUSES: Final = {
     "ok": msgid("ok"),
     "error": msgid("error"),

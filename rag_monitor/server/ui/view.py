@@ -85,6 +85,7 @@ def environment() -> Environment:
         EVIDENCE=fault_words.EVIDENCE,
         LIKELY=fault_words.LIKELY,
         RULE_KINDS=catalog.RULE_KINDS,
+        RULE_STATES=catalog.RULE_STATES,
         ALERT_ACTIONS=catalog.ALERT_ACTIONS,
         ROLES=catalog.ROLES,
         PARKED=catalog.PARKED,
