@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 from tests.acceptance.browsing import overflow, watched
 from tests.acceptance.running import Monitor, http
@@ -59,9 +60,9 @@ class Project:
 
     def estimate(self, app: str, window: str, **narrowed: str) -> dict[str, Any]:
         """Of faithfulness; empty before anything is judged."""
-        query = "".join(f"&{name}={value}" for name, value in narrowed.items())
-        apps = self.get(f"/api/v1/summary?app={app}&window={window}{query}")["apps"]
-        metrics = [m for one in apps for m in one["metrics"] if m["metric"] == "faithfulness"]
+        apps = self.get(f"/api/v1/summary?{urlencode({'window': window, **narrowed})}")["apps"]
+        mine = [metric for one in apps if one["app"] == app for metric in one["metrics"]]
+        metrics = [metric for metric in mine if metric["metric"] == "faithfulness"]
         return metrics[0] if metrics else {}
 
 
@@ -142,17 +143,17 @@ class Walker:
 
 
 @contextmanager
-def walking(browser: Browser, monitor: Monitor, name: str, locale: str = "en") -> Iterator[Walker]:
-    """A browser of one's own; nothing may go wrong in it."""
+def walking(browser: Browser, url: str, name: str, locale: str = "en") -> Iterator[Walker]:
+    """A browser of one's own; nothing may go wrong in it, and it loads nothing from elsewhere."""
     context = browser.new_context(
-        base_url=monitor.url,
+        base_url=url,
         locale=locale,
         viewport={"width": 1280, "height": 800},
         permissions=["clipboard-read", "clipboard-write"],
     )
     context.set_default_timeout(60_000)
     page = context.new_page()
-    troubles = watched(page, monitor.url)
+    troubles = watched(page, url)
     yield Walker(page, name, chinese=locale.startswith("zh"))
     context.close()
     assert troubles == []

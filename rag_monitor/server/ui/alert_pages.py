@@ -40,6 +40,7 @@ MAX_COURSES: Final = 5
 """So many open alerts have a chart; each costs as much as one of the overview."""
 _BEFORE: Final = timedelta(days=1)
 _AFTER: Final = timedelta(days=6)
+_USUAL_WINDOW_S: Final = 3600.0
 TRIAL_DAYS: Final = ("0", "1", "7", "30")
 SILENCE_HOURS: Final = {
     "1": msgid("1 hour"),
@@ -79,6 +80,8 @@ class Open:
     runbook: str
     has_rule: bool
     """False: somebody deleted it since."""
+    compared: Mapping[str, str]
+    """What an address says that holds the time of the alert against the time before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,7 +216,27 @@ def _beside(
         course=_course(me, alert, rule, me.services.clock.now()) if with_course else None,
         runbook=runbook_of(alert),
         has_rule=rule is not None,
+        compared=_compared(me, alert, rule, finding),
     )
+
+
+def _compared(
+    me: Visitor, alert: Alert, rule: AlertRule | None, finding: Finding
+) -> dict[str, str]:
+    """From when it broke, or else from the beginning of what the rule looked at, to its end."""
+    since = finding.onset_at
+    if since is None:
+        since = alert.started_at - timedelta(seconds=_window_s(me, alert, rule))
+    ends = {"from": since, "to": alert.resolved_at}
+    return {name: end.isoformat() for name, end in ends.items() if end is not None}
+
+
+def _window_s(me: Visitor, alert: Alert, rule: AlertRule | None) -> float:
+    """Over which a rule looks at the app; of a rule that is gone, the usual one."""
+    if rule is not None and rule.window_s is not None:
+        return rule.window_s
+    states = me.services.rule_states.all(alert.project, alert.app)
+    return next((one.window_s for one in states if one.rule == alert.rule), _USUAL_WINDOW_S)
 
 
 def _shown(alert: Alert) -> Finding:
