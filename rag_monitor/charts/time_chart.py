@@ -33,7 +33,7 @@ class Mark:
     at: datetime
     name: str
     kind: str = "release"
-    """Style class: `release` or `alert`."""
+    """Style class: `release`, `break` or `alert`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -331,7 +331,6 @@ def faithfulness_falls(project: Project) -> None:
         project.send("POST", "/api/v1/traces", trace)
 
 
-
 def firing(project: Project) -> dict[str, Any] | None:
     """The alert of the rule while it fires, once all are judged."""
     alerts = project.get("/api/v1/alerts")["alerts"]
@@ -444,12 +443,17 @@ def test_a_lead_who_reads_chinese_walks_from_a_file_to_a_label(
         walk.at("待标注")
 
         walk.link(zh("Start marking"))
-        page.get_by_label(zh("Comment")).fill("数字不对")
-        walk.press(zh("Not supported"))
+        passage, answer = (
+            page.locator(one).first.inner_text() for one in (".passage .prose", ".answer")
+        )
+        supported = passage.strip() == answer.strip()
+        page.get_by_label(zh("Comment")).fill("已核对")
+        walk.press(re.compile(f"^{zh('Supported' if supported else 'Not supported')}"))
         expect(page.locator("#verdicts")).to_be_visible()
         marked = page.url.split("/labels/")[1].split("?")[0]
         (mark,) = project.get(f"/api/v1/traces/{marked}")["feedback"]
-        assert (mark["value"], mark["metric"], mark["comment"]) == (0.0, "faithfulness", "数字不对")
+        said = (mark["metric"], mark["value"], mark["comment"])
+        assert said == ("faithfulness", float(supported), "已核对")
         walk.at("已标注")
 
         walk.menu(zh("Judges"))

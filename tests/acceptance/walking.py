@@ -21,6 +21,7 @@ OPERATOR = "operator-key-of-the-tests"
 MOST_CLICKS = 2
 _ENGLISH = re.compile(r"[A-Za-z][A-Za-z'’]+(?:[ ,;:]+[A-Za-z][A-Za-z'’]+){2,}")
 """Three English words in a row: more than the name of a metric, a judge or a tool."""
+_MACHINE_WORD = re.compile(r"\b[a-z]+(?:_[a-z]+)+\b")
 _TEXTS = """() => {
   const skipped = "code, pre, script, style, datalist, [lang]:not(html)";
   const said = [];
@@ -123,7 +124,8 @@ class Walker:
         self._photograph(place)
         assert overflow(self.page) <= 0, f"{place} is wider than the window"
         if self._chinese:
-            english = [text for text in self.page.evaluate(_TEXTS) if _ENGLISH.search(text)]
+            texts = self.page.evaluate(_TEXTS)
+            english = [t for t in texts if _ENGLISH.search(t) or _MACHINE_WORD.search(t)]
             assert english == [], place
 
     def _photograph(self, place: str) -> None:

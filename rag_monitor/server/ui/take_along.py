@@ -31,7 +31,8 @@ def curl_command(address: str, trace_id: str) -> str:
 
 def sending_command(address: str) -> str:
     """A command that sends a first trace, to be changed into one's own."""
-    body = json.dumps(_FIRST_TRACE, indent=2)
+    fields = ",\n".join(f"    {json.dumps(k)}: {json.dumps(v)}" for k, v in _FIRST_TRACE.items())
+    body = f"{{\n{fields}\n  }}"
     return (
         f"{_WITH_KEY} \\\n  -H 'Content-Type: application/json' \\\n"
         f"  {shlex.quote(f'{address}/api/v1/traces')} -d {shlex.quote(body)}"
