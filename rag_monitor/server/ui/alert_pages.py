@@ -227,8 +227,8 @@ def _beside(
 def _broke_at(alert: Alert, finding: Finding, incident: Incident | None) -> datetime | None:
     """When the course broke, as the detector or the incident tells it; None: neither does."""
     parts = () if incident is None else incident.alerts
-    told = (part.broke_at for part in parts if part.id == alert.id)
-    return finding.onset_at or next(told, None)
+    breaks = (part.broke_at for part in parts if part.id == alert.id)
+    return finding.onset_at or next(breaks, None)
 
 
 def _compared(

@@ -19,6 +19,7 @@ from tests.unit.server.fakes import make_services
 from tests.unit.server.story import make_stored
 from tests.unit.server.test_pages import HTML, token_of
 
+ADDRESS = "http://127.0.0.1"
 TRACE = make_trace(question="保修多久？", answer="Two years.")
 
 
@@ -77,7 +78,7 @@ def test_the_command_is_one_whatever_the_address_holds() -> None:
 
 async def test_the_command_of_the_empty_page_sends_a_trace() -> None:
     services = make_services(empty=True)
-    *_, header, url, _, body = shlex.split(sending_command("http://test").replace("\\\n", ""))
+    *_, header, url, _, body = shlex.split(sending_command(ADDRESS).replace("\\\n", ""))
     name, _, value = header.partition(": ")
     async with open_client(services) as client:
         taken = await client.post(url, content=body, headers={name: value})
