@@ -22,7 +22,7 @@ from rag_monitor.i18n import Message, translate
 from rag_monitor.metrics.fault_words import EVIDENCE, FAULTS
 from rag_monitor.offline.golden import golden_rows
 from rag_monitor.server.ui.numbers import change_text, count_text, figure_text, score_text
-from tests.acceptance.browsing import ROOT, chromium
+from tests.acceptance.browsing import PATIENCE_MS, ROOT, chromium
 from tests.acceptance.running import Monitor, eventually
 from tests.acceptance.walking import OPERATOR, Project, walking
 from tests.log_sink import LogSink
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
 expect = playwright.expect
-expect.set_options(timeout=60_000)
+expect.set_options(timeout=PATIENCE_MS)
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 

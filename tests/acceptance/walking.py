@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from tests.acceptance.browsing import overflow, watched
+from tests.acceptance.browsing import PATIENCE_MS, overflow, watched
 from tests.acceptance.running import Monitor, http
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def walking(browser: Browser, url: str, name: str, locale: str = "en") -> Iterat
         viewport={"width": 1280, "height": 800},
         permissions=["clipboard-read", "clipboard-write"],
     )
-    context.set_default_timeout(60_000)
+    context.set_default_timeout(PATIENCE_MS)
     page = context.new_page()
     troubles = watched(page, url)
     yield Walker(page, name, chinese=locale.startswith("zh"))
