@@ -59,7 +59,7 @@ def _alert_page(me: Visitor, alert_id: str) -> HTMLResponse:
         me,
         "alert.html",
         {
-            "one": opened(me, alert, incident.id if incident is not None else ""),
+            "one": opened(me, alert, incident),
             "incident": incident,
             "is_open": alert.state in OPEN_STATES,
             "preselected": preselected,
