@@ -47,6 +47,8 @@ MAX_APPS: Final = 100
 MAX_FAULTS: Final = 5
 """So many faults are shown where several apps are."""
 _LEAST_SHARE: Final = 0.005
+MAX_COURSES: Final = 4
+"""So many faults, and hit rates, of the page of an app have a chart."""
 MAX_BANNERS: Final = 5
 """So many alerts stand above the numbers; of more, how many: else they would push them away."""
 _BASE_METRICS: Final = ("faithfulness", "context_precision", "context_relevance")
@@ -236,6 +238,8 @@ def _whole(
         selection.over(window.before()),
         selection,
     )
+    routed = _routed(quality.hit_rates)
+    faults = _fault_strip(source, selection, alone=alone)
     return {
         "app": app.app,
         "last_seen": app.last_seen,
@@ -247,14 +251,32 @@ def _whole(
             for estimate in quality.metrics
         ],
         "unusual": any(change.verdict in {"better", "worse"} for change in moved.values()),
-        "routed": _routed(quality.hit_rates),
-        "faults": _fault_strip(source, selection, alone=alone),
+        "routed": routed,
+        "hit_courses": _hit_courses(charts, routed) if alone else [],
+        "faults": faults,
+        "fault_courses": _fault_courses(charts, faults) if alone else [],
         "alerts": [alert for alert in alerts if alert.app == app.app],
         "rules": me.rule_report([app.app]),
         "marks": marks,
         "fired": fired,
         "bases": _bases(source, selection) if alone else [],
     }
+
+
+def _fault_courses(charts: AppCharts, faults: FaultStrip | None) -> list[Picture]:
+    """Of the most frequent faults."""
+    shares = faults.shares[:MAX_COURSES] if faults is not None else ()
+    pictures = (charts.metric(share.series) for share in shares)
+    return [picture for picture in pictures if picture is not None]
+
+
+def _hit_courses(charts: AppCharts, routed: Sequence[Routed]) -> list[Picture]:
+    """Where it was expected if anybody said so, else of all traces."""
+    pictures = (
+        charts.hit_rate(one.kind, one.name, "all" if one.expected is None else "expected")
+        for one in routed[:MAX_COURSES]
+    )
+    return [picture for picture in pictures if picture is not None]
 
 
 def _bases(source: Estimates, selection: Selection) -> list[Base]:

@@ -277,13 +277,33 @@ OVER_TIME: Final[Mapping[str, Callable[[Api, Course], Awaitable[None]]]] = {
     "Time to first byte": check_latency,
     "Error budget left, by day (UTC)": check_budget_left,
 }
+HIT_RATE: Final = "Hit rate: "
 METRICS: Final = {f"{label} over time": name for name, (label, _) in catalog.METRICS.items()}
+
+
+async def check_hit_rate(api: Api, course: Course) -> None:
+    name = course.label.removeprefix(HIT_RATE)
+    (line,) = course.told["lines"]
+    basis = {"where expected": "expected", "of all": "all"}[line["name"]]
+    told = await summaries(api, course)
+    for one, value, said in zip(told, line["values"], line["said"], strict=True):
+        rates = [r for r in one["hit_rates"] if (r["name"], r["basis"]) == (name, basis)]
+        if not rates:  # nothing was expected in this step, or nothing came
+            assert not value
+            continue
+        percent, hits, base = figures(said)
+        assert base == rates[0]["traces"]
+        assert value == pytest.approx(rates[0]["value"], abs=1e-6)
+        assert hits == pytest.approx(rates[0]["value"] * base)
+        assert percent == pytest.approx(100 * rates[0]["value"], abs=0.5)
 
 
 async def check_course(api: Api, course: Course) -> None:
     """A chart whose title is not known has a title that no API call belongs to: KeyError."""
     if course.label in OVER_TIME:
         await OVER_TIME[course.label](api, course)
+    elif course.label.startswith(HIT_RATE):
+        await check_hit_rate(api, course)
     else:
         await check_metric(api, course, METRICS[course.label])
 
@@ -328,8 +348,11 @@ async def of_app(api: Api, app: str, window: str, *, alone: bool) -> Expected:
         metrics = {one["metric"]: one for one in base["metrics"]}
         shown = ("faithfulness", "context_precision", "context_relevance")
         found += [bar(metrics[metric]) for metric in shown if metric in metrics]
-    with_course = [m for m in told["metrics"] if m["value"] is not None]
-    return Expected(bars=found, courses=4 + len(with_course), tables=alone)
+    courses = 4 + sum(one["value"] is not None for one in told["metrics"])
+    if alone:
+        names = {(one["kind"], one["name"]) for one in told["hit_rates"]}
+        courses += min(4, len(faults)) + min(4, len(names))
+    return Expected(bars=found, courses=courses, tables=alone)
 
 
 async def one_app(api: Api) -> Expected:
