@@ -1,6 +1,6 @@
 """How long every page takes and how large it is, over a hundred thousand stored traces.
 
-    python benchmarks/pages.py [--traces 100000] [--apps 3 100] [--rounds 20] [--postgresql URL]
+    python benchmarks/pages.py [--traces 100000] [--apps 3 30] [--rounds 20] [--postgresql URL]
                                [--skip-sqlite]
 
 Fills a fresh database with a week of traces as `queries.py` does, once of few applications, which
@@ -304,7 +304,7 @@ def main() -> None:
     """Parse and run."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
     parser.add_argument("--traces", type=int, default=100_000)
-    parser.add_argument("--apps", type=int, nargs="+", default=[3, 100])
+    parser.add_argument("--apps", type=int, nargs="+", default=[3, 30])
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--postgresql", help="URL of a server in which a database may be made")
     parser.add_argument("--skip-sqlite", action="store_true")
