@@ -15,6 +15,7 @@ from rag_monitor.aggregation.comparison import alike, on_one_judge
 from rag_monitor.aggregation.estimates import Estimates
 from rag_monitor.domain.alert import Alert
 from rag_monitor.domain.hit import HitKind
+from rag_monitor.domain.rollup import TRACES_METRIC
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.stored import AppSummary, ReleaseStart
 from rag_monitor.domain.window import Estimate, Series, Window
@@ -26,10 +27,12 @@ from rag_monitor.server.quality import (
     by_knowledge_base,
     fault_shares,
     page_of,
+    read_together,
 )
 from rag_monitor.server.ui import app_table, changes
 from rag_monitor.server.ui.changes import Changed
 from rag_monitor.server.ui.pictures import (
+    DRAWN,
     AppCharts,
     Picture,
     alert_marks,
@@ -129,7 +132,10 @@ def _overview(me: Visitor) -> HTMLResponse:
         me,
         "overview.html",
         {
-            "apps": [_whole(me, app, window, history, alerts, alone=bool(wanted)) for app in shown]
+            "apps": [
+                _whole(me, source, app, window, history, alerts, alone=bool(wanted))
+                for app, source in read_together(me.services.estimates, shown, drawn=DRAWN)
+            ]
             if whole
             else [],
             "lines": lines,
@@ -190,11 +196,12 @@ def _fitting(me: Visitor, apps: Sequence[AppSummary]) -> str:
     if not 0 < len(apps) <= WHOLE_APPS:
         return "24h"
     now = me.services.clock.now()
+    source = me.services.estimates.once([app.app for app in apps], (TRACES_METRIC,))
 
     def count(app: AppSummary, minutes: int) -> int:
         window = Window.ending(now, timedelta(minutes=minutes))
         selection = Selection(project=me.principal.project, app=app.app, window=window)
-        return sum(me.services.estimates.traces(selection).values())
+        return sum(source.traces(selection).values())
 
     for name, minutes in (("15m", 15), ("1h", 60)):
         if all(0 < count(app, minutes) == count(app, 1440) for app in apps):
@@ -214,6 +221,7 @@ def _fault_strip(source: Estimates, selection: Selection, *, alone: bool) -> Fau
 
 def _whole(
     me: Visitor,
+    source: Estimates,
     app: AppSummary,
     window: Window,
     history: Sequence[Alert],
@@ -221,7 +229,6 @@ def _whole(
     *,
     alone: bool,
 ) -> dict[str, Any]:
-    source = me.services.estimates.once()
     selection = Selection(project=me.principal.project, app=app.app, window=window)
     quality = app_quality(source, selection)
     shared = _shared_notes(quality.metrics)

@@ -32,11 +32,12 @@ from rag_monitor.charts.time_chart import (
 from rag_monitor.domain.alert import Alert, AlertRule, RuleKind
 from rag_monitor.domain.fault import FAULT_METRICS
 from rag_monitor.domain.hit import HitKind
+from rag_monitor.domain.rollup import HIT_RATE_METRIC, TRACES_METRIC
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.stored import ReleaseStart
 from rag_monitor.domain.window import Estimate, Series, Window
 from rag_monitor.i18n import msgid
-from rag_monitor.server.quality import on_grid, step_for
+from rag_monitor.server.quality import SHOWN_METRICS, on_grid, step_for
 from rag_monitor.server.ui import catalog
 from rag_monitor.server.ui.filter_form import METRICS as SORTABLE
 from rag_monitor.server.ui.numbers import count_text, score_text, share_text
@@ -50,6 +51,8 @@ _LATENCIES: Final = {
     "end_to_end_ms": msgid("Latency, end to end"),
     "first_byte_ms": msgid("Time to first byte"),
 }
+DRAWN: Final = (TRACES_METRIC, HIT_RATE_METRIC, *_LATENCIES, *SHOWN_METRICS)
+"""What the charts of an application need, as rollups name it, but for faults: few are drawn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
