@@ -112,7 +112,8 @@ def _overview(me: Visitor) -> HTMLResponse:
     apps = me.services.traces.apps(me.principal.project)
     wanted = me.request.query_params.get("app")
     chosen = [app for app in apps if wanted in {None, "", app.app}]
-    period = me.period(_fitting(me, chosen))
+    chose = {"window", "from"} & me.request.query_params.keys()
+    period = me.period("24h" if chose else _fitting(me, chosen))
     window = period.window
     if not wanted:
         chosen = [app for app in chosen if app.told_of(window)] or chosen
