@@ -121,7 +121,7 @@ class Outbox:
             .limit(limit)
         )
         with self._database.read() as connection:
-            found = [
+            newest = [
                 Announcement(
                     channel=row.channel,
                     event=row.event,
@@ -131,7 +131,7 @@ class Outbox:
                 )
                 for row in connection.execute(statement)
             ]
-        return found[::-1]
+        return newest[::-1]
 
     def undelivered(self) -> list[Undelivered]:
         """What waits or was given up, by channel, with the reason of the latest."""

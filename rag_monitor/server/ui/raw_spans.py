@@ -124,11 +124,11 @@ def evidence_of(blobs: Iterable[tuple[BlobFormat, bytes]]) -> Evidence:
     Raises:
         MalformedPayload: The evidence cannot be read.
     """
-    known = list(blobs)
-    rows = [payload for format_, payload in known if format_ is BlobFormat.TRACE_JSON]
+    stored = list(blobs)
+    rows = [payload for format_, payload in stored if format_ is BlobFormat.TRACE_JSON]
     spans = unique_spans(
         span
-        for format_, payload in known
+        for format_, payload in stored
         if format_ is not BlobFormat.TRACE_JSON
         for span in decode_spans(payload)
     )
