@@ -287,6 +287,12 @@ class _Bulk:
                     connection.exec_driver_sql("SET LOCAL maintenance_work_mem = '512MB'")
                 index.create(connection)
 
+        if self._postgresql:  # rows that come after these go on counting
+            with self._database.write() as connection:
+                connection.exec_driver_sql(
+                    "SELECT setval(pg_get_serial_sequence('feedback', 'id'), max(id)) FROM feedback"
+                )
+
     def analyse(self) -> None:
         """Count the rows for the planner, as autovacuum does by itself within minutes."""
         with self._database.write() as connection:

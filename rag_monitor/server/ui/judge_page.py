@@ -16,10 +16,10 @@ from rag_monitor.aggregation.keys import COMBINED
 from rag_monitor.charts.scores import reliability
 from rag_monitor.domain.label import CANNOT_TELL
 from rag_monitor.domain.rollup import TRACES_METRIC
-from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.stored import AppSummary, JudgeSpending, LabelledScore
 from rag_monitor.domain.window import Estimate, Series, Window
 from rag_monitor.metrics.rag.scoring import BAD_BELOW
+from rag_monitor.server.quality import SHOWN_METRICS
 from rag_monitor.server.rating_agreement import ENOUGH, OF_EACH, rating_agreement
 from rag_monitor.server.services import JudgeInfo
 from rag_monitor.server.ui.view import Viewer, Visitor, page
@@ -245,7 +245,7 @@ def _judges(me: Visitor) -> HTMLResponse:
     agreement = agreement_by_judge(marked)
     all_apps = me.services.traces.apps(project)
     apps = _newest(all_apps)
-    source = me.services.estimates.once([one.app for one in apps], (METRIC, TRACES_METRIC))
+    source = me.services.estimates.once([one.app for one in apps], (*SHOWN_METRICS, TRACES_METRIC))
     spending = [
         day
         for day in me.services.spending(project, window.start.date())
@@ -288,13 +288,15 @@ def _infos(
     if configured:
         return configured
     project = me.principal.project
-    by_name = {
-        series.judge: None
+    names = {
+        judge
         for app in apps
-        for series in source.judged_series(Selection(project=project, app=app.app, window=window))
-        if series.judge != COMBINED
+        for metric in SHOWN_METRICS
+        for judge in source.judges(
+            Series(project=project, app=app.app, metric=metric, judge=COMBINED), window
+        )
     }
-    return [JudgeInfo(name=judge) for judge in sorted(by_name)]
+    return [JudgeInfo(name=judge) for judge in sorted(names - {"", COMBINED})]
 
 
 def _newest(apps: Sequence[AppSummary]) -> list[AppSummary]:
