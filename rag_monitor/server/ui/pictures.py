@@ -32,7 +32,7 @@ from rag_monitor.charts.time_chart import (
 from rag_monitor.domain.alert import Alert, AlertRule, RuleKind
 from rag_monitor.domain.fault import FAULT_METRICS
 from rag_monitor.domain.hit import HitKind
-from rag_monitor.domain.rollup import HIT_RATE_METRIC, TRACES_METRIC
+from rag_monitor.domain.rollup import TRACES_METRIC
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.stored import ReleaseStart
 from rag_monitor.domain.window import Estimate, Series, Window
@@ -51,8 +51,8 @@ _LATENCIES: Final = {
     "end_to_end_ms": msgid("Latency, end to end"),
     "first_byte_ms": msgid("Time to first byte"),
 }
-DRAWN: Final = (TRACES_METRIC, HIT_RATE_METRIC, *_LATENCIES, *SHOWN_METRICS)
-"""What the charts of an application need, as rollups name it, but for faults: few are drawn."""
+DRAWN: Final = (TRACES_METRIC, *_LATENCIES, *SHOWN_METRICS)
+"""What the charts of every application need, as rollups name it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
