@@ -1,4 +1,4 @@
-"""Traces, scores and rollups in bulk, straight into the tables: what `queries.py` measures on.
+"""Traces, scores and rollups in bulk, straight into the tables, for `queries.py` and `pages.py`.
 
 Rollups come from the code that makes them in production; only the way into the tables is shorter:
 indexes are built after the rows.
@@ -14,7 +14,17 @@ from dataclasses import asdict, fields, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import BigInteger, Interval, Table, func, insert, literal, select, type_coerce
+from sqlalchemy import (
+    BigInteger,
+    Interval,
+    Table,
+    create_engine,
+    func,
+    insert,
+    literal,
+    select,
+    type_coerce,
+)  # fmt: skip
 
 from rag_monitor.aggregation.rollup import summarise
 from rag_monitor.aggregation.totals import merged
@@ -24,7 +34,8 @@ from rag_monitor.domain.judgement import JudgeIdentity
 from rag_monitor.domain.rollup import Rollup, TraceFacts
 from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.trace import Retrieval, RetrievedDocument, Timings, Trace, TraceStatus
-from rag_monitor.store import rollup_tiers, trace_terms
+from rag_monitor.store import migration, partitions, rollup_tiers, trace_terms
+from rag_monitor.store.engine import parse_url
 from rag_monitor.store.fault_rows import dump_diagnosis
 from rag_monitor.store.question_index import _token, pairs
 from rag_monitor.store.rollup_rows import dump_rollup
@@ -58,8 +69,26 @@ _FULL_TEXT: Final = {"trace_search": "pairs", "trace_search_terms": "terms"}
 """Indexes of SQLite, and their column."""
 
 
-def generate(store: Store, count: int, days: int, end: datetime, seed: int = 7) -> int:
-    """Fill an empty store with about `count` traces over the `days` before `end`.
+def migrate(url: str, now: datetime, days: int) -> None:
+    """Make the tables, and the partitions that would have been made ahead on each of those days."""
+    migration.upgrade(url)
+    if not url.startswith("postgresql"):
+        return
+    engine = create_engine(parse_url(url))
+    with engine.begin() as connection:
+        partitions.ensure(connection, (now - timedelta(days=days)).date(), days + 8)
+    engine.dispose()
+
+
+def generate(
+    store: Store,
+    count: int,
+    days: int,
+    end: datetime,
+    seed: int = 7,
+    apps: Sequence[str] = APPS,
+) -> int:
+    """Fill an empty store with about `count` traces of `apps` over the `days` before `end`.
 
     At most one trace of each app and minute is made by hand; the database repeats it as often as
     needed, some milliseconds later each time. Returns how many traces there are.
@@ -67,23 +96,24 @@ def generate(store: Store, count: int, days: int, end: datetime, seed: int = 7) 
     draw = random.Random(seed)
     minutes = days * 24 * 60
     first = end.replace(second=0, microsecond=0) - timedelta(minutes=minutes)
-    base = min(count, minutes * len(APPS))
+    base = min(count, minutes * len(apps))
     copies = max(1, round(count / base))
     bulk = _Bulk(store)
     for number in range(base):
         minute = first + timedelta(minutes=number * minutes // base)
-        fact = _fact(draw, number, minute + timedelta(seconds=draw.random() * _BASE_S))
+        app = apps[number % len(apps)]
+        fact = _fact(draw, number, app, minute + timedelta(seconds=draw.random() * _BASE_S))
         bulk.add(fact, number)
         bulk.add_rollups([fact], copies)
     bulk.flush()
     bulk.repeat(base, copies)
     bulk.finish()
-    _fold(store, first, minutes, end)
+    _fold(store, first, minutes, end, apps)
     bulk.analyse()
     return base * copies
 
 
-def _fact(draw: random.Random, number: int, started_at: datetime) -> TraceFacts:
+def _fact(draw: random.Random, number: int, app: str, started_at: datetime) -> TraceFacts:
     question = f"{draw.choice(_TOPICS)} {number}"
     if number % 100 == 7:
         question = f"银行卡{MIDDLE} {question}"
@@ -92,7 +122,7 @@ def _fact(draw: random.Random, number: int, started_at: datetime) -> TraceFacts:
     trace = Trace(
         trace_id=f"{0:08x}{number:024x}",
         project="default",
-        app=APPS[number % len(APPS)],
+        app=app,
         question=question,
         answer="According to the passage, five working days.",
         started_at=started_at,
@@ -257,6 +287,12 @@ class _Bulk:
                     connection.exec_driver_sql("SET LOCAL maintenance_work_mem = '512MB'")
                 index.create(connection)
 
+        if self._postgresql:  # rows that come after these go on counting
+            with self._database.write() as connection:
+                connection.exec_driver_sql(
+                    "SELECT setval(pg_get_serial_sequence('feedback', 'id'), max(id)) FROM feedback"
+                )
+
     def analyse(self) -> None:
         """Count the rows for the planner, as autovacuum does by itself within minutes."""
         with self._database.write() as connection:
@@ -356,12 +392,12 @@ def _times(row: Rollup, copies: int) -> Rollup:
     )
 
 
-def _fold(store: Store, first: datetime, minutes: int, end: datetime) -> None:
+def _fold(store: Store, first: datetime, minutes: int, end: datetime, apps: Sequence[str]) -> None:
     """Build the blocks as the worker does."""
     places = [
         ("default", app, first + timedelta(minutes=n))
         for n in range(0, minutes, 10)
-        for app in APPS
+        for app in apps
     ]
     store._database.transact(
         lambda connection: rollup_tiers.invalidate(connection, places, end - timedelta(hours=1))

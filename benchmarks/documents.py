@@ -14,7 +14,7 @@ import random
 import sys
 import time
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 sys.path[0] = str(Path(__file__).resolve().parents[1])  # beside this lies a `statistics`
@@ -55,9 +55,9 @@ def document(chance: random.Random, base: int) -> DocumentKey:
     return DocumentKey(f"base-{base}", DocumentKind.ID, f"doc-{number}")
 
 
-def trace(chance: random.Random, number: int, traces: int) -> Counted:
+def trace(chance: random.Random, number: int, traces: int, since: datetime = EPOCH) -> Counted:
     """What one trace was given, and what the judge says."""
-    began = EPOCH + timedelta(days=DAYS * number / traces)
+    began = since + timedelta(days=DAYS * number / traces)
     base = chance.randrange(BASES)
     keys = list(dict.fromkeys(document(chance, base) for _ in range(PER_TRACE)))
     uses = tuple(
@@ -84,22 +84,22 @@ def trace(chance: random.Random, number: int, traces: int) -> Counted:
     )
 
 
-def fill(store: Store, clock: ManualClock, traces: int) -> float:
+def fill(store: Store, clock: ManualClock, traces: int, since: datetime = EPOCH) -> float:
     """Count all traces day by day; returns seconds, without making up the traces."""
     chance = random.Random(1)
     took = 0.0
     for start in range(0, traces, BATCH):
         numbers = range(start, min(traces, start + BATCH))
-        counted = {("default", f"{n:032x}"): trace(chance, n, traces) for n in numbers}
+        counted = {("default", f"d{n:031x}"): trace(chance, n, traces, since) for n in numbers}
         rows = [
             {
-                "project": project, "trace_id": trace_id, "day": uses.day, "first_received": EPOCH,
+                "project": project, "trace_id": trace_id, "day": uses.day, "first_received": since,
                 "version": 1, "derived_version": 1, "bulk": False,
             }
             for (project, trace_id), (uses, _) in counted.items()
         ]  # fmt: skip
         store._database.transact(lambda connection, rows=rows: insert(connection, trace_keys, rows))
-        behind = EPOCH + timedelta(days=DAYS * start / traces) - clock.now()
+        behind = since + timedelta(days=DAYS * start / traces) - clock.now()
         clock.advance(max(timedelta(), behind))
         began = time.perf_counter()
         store.documents.save(counted)

@@ -1,299 +1,314 @@
-"""How large the pages are and how long they take over a hundred thousand stored traces.
+"""How long every page takes and how large it is, over a hundred thousand stored traces.
 
-Fills a fresh database through the store, with five applications over a day (six metrics judged on
-every trace, latencies, hits, two releases each, marks on every hundredth trace), and asks a real
-server process for every page, over HTTP, in both languages. Prints JSON.
+    python benchmarks/pages.py [--traces 100000] [--apps 3 30] [--rounds 20] [--postgresql URL]
+                               [--skip-sqlite]
 
-    python -m benchmarks.pages [--traces 100000] [--apps 5] [--rounds 15] [--postgresql URL]
+Fills a fresh database with a week of traces as `queries.py` does, once of few applications, which
+the overview shows whole, and once of many, of which it has a line each. To them come the topics of
+their questions, counts of their documents over 30 days, rules with open and past alerts, incidents,
+silences, messages, and marks of people. Then it asks a real `serve --role api` process for every
+page, in both languages in turn, one request after another. Prints one JSON object: milliseconds
+(p50, p95, and CPU of the process that answers, PostgreSQL's own not included), bytes, and what is
+above the bar of 300 ms (p95) and 250 kB.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
-import contextlib
+import http.client
 import json
 import os
 import platform
-import random
-import socket
-import statistics
-import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
-from datetime import datetime, timedelta
-from itertools import groupby
+from datetime import UTC, datetime, timedelta
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import quote
 
-import httpx
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[0] = str(ROOT)  # the folder of this script holds a module named as one of Python's
 
-from rag_monitor.aggregation.rollup import summarise
-from rag_monitor.aggregation.totals import merged
-from rag_monitor.domain.clock import SystemClock
-from rag_monitor.domain.feedback import Feedback
-from rag_monitor.domain.hit import Hit, HitKind
-from rag_monitor.domain.judgement import JudgeIdentity
-from rag_monitor.domain.ports import BlobFormat, IngestBatch, SpanBlob
-from rag_monitor.domain.score import Score, ScoreStatus
-from rag_monitor.domain.trace import Timings, Trace
-from rag_monitor.errors import StoreUnavailable
-from rag_monitor.store.options import StoreOptions
-from rag_monitor.store.store import Store
-from rag_monitor.testing import make_trace
-
-METRICS: Final = (
-    "faithfulness",
-    "answer_supported",
-    "answer_relevance",
-    "context_relevance",
-    "context_precision",
-    "context_utilization",
+from benchmarks import bulk_rows, documents  # noqa: E402
+from benchmarks.ingest import cpu_s, database, server  # noqa: E402
+from rag_monitor.alerting.rules import default_rules  # noqa: E402
+from rag_monitor.domain.alert import (  # noqa: E402
+    Alert,
+    AlertRule,
+    AlertState,
+    Finding,
+    Notification,
+    RuleKind,
+    Severity,
+    Silence,
 )
-JUDGE: Final = JudgeIdentity(name="embedded-lexical", model="benchmark")
-BATCH: Final = 1000
-LIMIT_BYTES: Final = 200_000
+from rag_monitor.domain.clock import SystemClock  # noqa: E402
+from rag_monitor.domain.feedback import Feedback  # noqa: E402
+from rag_monitor.domain.incident import Incident, IncidentAlert  # noqa: E402
+from rag_monitor.store.options import StoreOptions  # noqa: E402
+from rag_monitor.store.store import Store  # noqa: E402
+from rag_monitor.testing import ManualClock  # noqa: E402
+from rag_monitor.worker.topic_finding import TopicFinder  # noqa: E402
+
+DAYS: Final = 7
+WARM_UP: Final = 2
 LIMIT_MS: Final = 300.0
+LIMIT_BYTES: Final = 250_000
+OPEN: Final = 20
+OVER: Final = 200
+MARKED: Final = 600
+DOCUMENTED: Final = 6_000
+"""Traces of which documents are counted."""
 
 
-def some_trace(number: int, count: int, apps: int, now: datetime) -> Trace:
-    """One of `count` traces, spread evenly over the last day."""
-    share = number / count
-    return make_trace(
-        question=f"How long is the warranty of product {number}, bought in the spring?",
-        answer="It lasts 24 months from the day of purchase. Batteries are covered for 12 months.",
-        contexts=("The warranty lasts 24 months. " * 8, "Batteries: 12 months. " * 8),
-        id=f"page-{number}",
-        app=f"app-{number % apps}",
-        release="1.0" if share < 0.7 else "1.1",
-        started_at=now - timedelta(days=1) + share * timedelta(hours=23, minutes=59),
-        timings=Timings(
-            first_byte_ms=200.0 + number % 300,
-            generation_ms=900.0,
-            end_to_end_ms=1100.0 + number % 700,
-            retrieval_ms=80.0,
-        ),
-        hits=(
-            Hit(kind=HitKind.KNOWLEDGE_BASE, name="manuals", items=2),
-            Hit(kind=HitKind.PLUGIN, name="calculator", ok=number % 9 != 0),
-        ),
-    )
+def app_names(many: int) -> list[str]:
+    """As many applications, the first of which are those of `queries.py`."""
+    return list(islice((*bulk_rows.APPS, *(f"app-{n:03}" for n in range(many))), many))
 
 
-def fill(store: Store, count: int, apps: int) -> None:
-    """Traces, scores, marks, and the rollups that the worker would make of them."""
-    now = SystemClock().now()
-    chance = random.Random(7)
-    for start in range(0, count, BATCH):
-        batch = [
-            some_trace(number, count, apps, now)
-            for number in range(start, min(start + BATCH, count))
-        ]
-        _write(store, batch, now)
-        # They are due from the moment they were derived, which is later than `now`.
-        tasks = store.tasks.claim("benchmark", BATCH, 600, SystemClock().now())
-        if len(tasks) != len(batch):
-            raise SystemExit(f"{len(tasks)} of {len(batch)} traces wait to be judged")
-        store.tasks.complete_many([(task, _scores(chance, now), ()) for task in tasks])
-        for trace in batch[::100]:
-            store.feedback.add(
-                Feedback(
-                    project=trace.project,
-                    trace_id=trace.trace_id,
-                    value=float(chance.random() < 0.8),
-                    metric="faithfulness",
-                    author="amy",
-                    created_at=now,
-                )
+def fill(store: Store, traces: int, apps: list[str], now: datetime) -> int:
+    """Everything that pages show; returns how many traces there are."""
+    made = bulk_rows.generate(store, traces, DAYS, now, apps=apps)
+    since = now - timedelta(days=documents.DAYS)
+    documents.fill(store, ManualClock(since), min(DOCUMENTED, traces), since)
+    find = TopicFinder(store.topic_feed, SystemClock()).find
+    while find():
+        pass
+    add_alerts(store, apps, now)
+    for number in range(0, MARKED * 2, 2):
+        store.feedback.add(
+            Feedback(
+                project="default",
+                trace_id=f"{0:08x}{number:024x}",
+                value=float(number % 5 != 0),
+                metric="faithfulness",
+                author=("amy", "bo")[number % 4 // 2],
+                created_at=now - timedelta(hours=number % 100),
             )
-    _roll_up(store, SystemClock().now() + timedelta(hours=1))
-
-
-def _write(store: Store, batch: list[Trace], now: datetime) -> None:
-    blobs = tuple(
-        SpanBlob(
-            trace_id=trace.trace_id,
-            format=BlobFormat.TRACE_JSON,
-            payload=trace.trace_id.encode(),
-            complete=True,
         )
-        for trace in batch
+    return made
+
+
+def add_alerts(store: Store, apps: list[str], now: datetime) -> None:
+    """Rules of every kind, of which most have alerts: some open, most over."""
+    slo = AlertRule(
+        name="good answers", kind=RuleKind.BURN_RATE, metric="faithfulness", params={"slo": 0.9}
     )
-    evidence = IngestBatch(project=batch[0].project, received_at=now, blobs=blobs)
-    while True:
-        try:
-            asyncio.run(store.writer.write(evidence))
-            break
-        except StoreUnavailable:  # a busy machine: what is stored already is a duplicate
-            time.sleep(1.0)
-    by_id = {trace.trace_id: trace for trace in batch}
-    due = store.spans.due(now + timedelta(minutes=1), BATCH)
-    store.traces.save_derived([(pending, by_id[pending.trace_id]) for pending in due])
-
-
-def _scores(chance: random.Random, now: datetime) -> tuple[Score, ...]:
-    return tuple(
-        Score(
-            metric=metric,
-            status=ScoreStatus.SCORED,
-            value=min(1.0, max(0.0, chance.gauss(0.85, 0.15))),
-            judge=JUDGE,
-            created_at=now,
+    rules = [*default_rules(), slo]
+    store.rules.ship("default", rules)
+    alerts = [
+        alert(rules[number % len(rules)], apps[number % len(apps)], number, now)
+        for number in range(OPEN + OVER)
+    ]
+    notes = [
+        Notification(
+            dedup_key=f"{one.id}:{event}",
+            project="default",
+            channel="chat",
+            alert=one,
+            event=event,
+            created_at=one.started_at,
         )
-        for metric in METRICS
-    )
-
-
-def _roll_up(store: Store, quiet: datetime) -> None:
-    """Rollups and their blocks, as they are once nothing has changed for a while."""
-    while dirty := store.rollups.changed(100):
-        store.rollups.replace(dirty, summarise(store.rollups.facts(dirty)))
-    while stale := store.rollups.stale(quiet, 200):
-        for _, alike in groupby(stale, key=lambda block: block.minutes):
-            store.rollups.put_blocks(
-                [(block, merged(store.rollups.parts(block), block.minute)) for block in alike]
+        for one in alerts
+        for event in ("firing", "repeat")
+    ]
+    incidents = [
+        Incident(
+            id=f"incident-{one.id}",
+            project="default",
+            app=one.app,
+            began_at=one.started_at,
+            ended_at=one.resolved_at,
+            alerts=(part_of(one),),
+        )
+        for one in alerts[::4]
+    ]
+    store.alerts.save(alerts, notes, incidents=incidents)
+    for number in range(10):
+        store.silences.add(
+            Silence(
+                id=f"silence-{number}",
+                project="default",
+                app=apps[number % len(apps)],
+                starts_at=now - timedelta(hours=number),
+                ends_at=now + timedelta(hours=24 - number),
             )
+        )
 
 
-@contextlib.contextmanager
-def server(folder: Path, database: str) -> Iterator[tuple[str, int]]:
-    """A server process with nothing left to judge; its address and process id."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("RAG_MONITOR_")}
-    environment |= {
-        "RAG_MONITOR_DATABASE_URL": database,
-        "RAG_MONITOR_JUDGE": "embedded-lexical",
-        "PYTHONPATH": str(Path(__file__).resolve().parents[1]),
+def alert(rule: AlertRule, app: str, number: int, now: datetime) -> Alert:
+    """The first `OPEN` fire."""
+    began = now - timedelta(hours=1 + number % (24 * DAYS - 24))
+    over = number >= OPEN
+    finding = Finding(
+        active=not over,
+        value=0.8,
+        lower=0.75,
+        upper=0.85,
+        level=0.999,
+        baseline=0.9,
+        judged=400,
+        baseline_judged=4000,
+        summary="faithfulness of an app fell from 0.90 to 0.80",
+        worst_traces=tuple(f"{0:08x}{number * 10 + n:024x}" for n in range(5)),
+    )
+    return Alert(
+        id=f"{number:016x}",
+        project="default",
+        rule=rule.name,
+        app=app,
+        state=AlertState.RESOLVED if over else AlertState.FIRING,
+        severity=Severity.PAGE,
+        kind=rule.kind,
+        since=began,
+        started_at=began,
+        fired_at=began,
+        resolved_at=began + timedelta(minutes=50) if over else None,
+        finding=finding,
+        evidence=finding,
+    )
+
+
+def part_of(one: Alert) -> IncidentAlert:
+    """An alert as the only part of its incident."""
+    return IncidentAlert(
+        id=one.id,
+        rule=one.rule,
+        kind=str(one.kind or ""),
+        started_at=one.started_at,
+        fired_at=one.fired_at or one.started_at,
+        resolved_at=one.resolved_at,
+    )
+
+
+def addresses(apps: list[str]) -> dict[str, str]:
+    """Every page by its name."""
+    app, trace_id = quote(apps[0]), f"{0:08x}{40:024x}"
+    words = quote("word of nobody")
+    return {
+        "overview": "/",
+        "overview, 7 days": "/?window=7d",
+        "overview, sorted": "/?sort=faithfulness",
+        "overview, one app": f"/?app={app}",
+        "overview, one app, 7 days": f"/?app={app}&window=7d",
+        "traces": "/traces",
+        "traces, table": "/traces?view=table",
+        "traces, filtered": f"/traces?app={app}&metric=faithfulness&below=0.5&since=24h",
+        "traces, searched": f"/traces?q={quote(bulk_rows.RARE)}",
+        "traces, searched in answers": f"/traces?q={words}&in=answer",
+        "traces, searched in passages": f"/traces?q={words}&in=passages",
+        "trace": f"/traces/{trace_id}",
+        "trace with raw spans": f"/traces/{trace_id}?spans=yes",
+        "sessions": "/sessions",
+        "session": "/session?id=s-10",
+        "topics": f"/topics?app={app}",
+        "documents": "/documents",
+        "documents, noisy": "/documents?list=noisy",
+        "documents, harmful": "/documents?list=harmful",
+        "documents, stale": "/documents?list=stale",
+        "documents, conflicting": "/documents?list=conflicting",
+        "documents, never retrieved": "/documents?list=never_retrieved",
+        "alerts": "/alerts",
+        "alert": f"/alerts/{0:016x}",
+        "alert that is over": f"/alerts/{OPEN:016x}",
+        "runbooks": "/runbooks",
+        "slos": "/slos",
+        "slos, 90 days": "/slos?days=90",
+        "judges": "/judges",
+        "labels": "/labels",
+        "label": f"/labels/{trace_id}",
+        "compare, releases": f"/compare?app={app}&window=7d",
+        "compare, times": f"/compare?app={app}&against=before&window=24h",
+        "settings": "/settings",
+        "docs": "/docs",
     }
-    with (folder / "server.log").open("wb") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "rag_monitor", "serve", "--port", str(port)],
-            cwd=folder,
-            env=environment,
-            stdout=log,
-            stderr=log,
+
+
+def measure(process: int, port: int, apps: list[str], rounds: int) -> dict[str, Any]:
+    """Every page over one kept-alive connection."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+
+    def get(address: str, language: str) -> bytes:
+        mark = "&" if "?" in address else "?"
+        connection.request(
+            "GET", f"{address}{mark}lang={language}", headers={"Accept": "text/html"}
         )
-    url = f"http://127.0.0.1:{port}"
-    try:
-        deadline = time.monotonic() + 90
-        while True:
-            with contextlib.suppress(httpx.HTTPError):
-                if httpx.get(f"{url}/healthz", trust_env=False).is_success:
-                    break
-            if time.monotonic() > deadline or process.poll() is not None:
-                raise RuntimeError((folder / "server.log").read_text()[-2000:])
-            time.sleep(0.2)
-        yield url, process.pid
-    finally:
-        process.terminate()
-        process.wait(timeout=30)
+        reply = connection.getresponse()
+        body = reply.read()
+        if reply.status != 200:
+            raise SystemExit(f"{address}: {reply.status} {body[:500]!r}")
+        return body
 
-
-def cpu_seconds(pid: int) -> float:
-    """What a process has used so far, on Linux."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def settle(pid: int, longest_s: float = 60.0) -> None:
-    """Wait until a server that has just begun is idle: its first look at the rules takes long."""
-    deadline = time.monotonic() + longest_s
-    while time.monotonic() < deadline:
-        before = cpu_seconds(pid)
-        time.sleep(2.0)
-        if cpu_seconds(pid) - before < 0.2:
-            return
-
-
-def measure(url: str, pid: int, rounds: int) -> list[dict[str, Any]]:
-    """Every page, `rounds` times after a first one that counts for nothing."""
-    with httpx.Client(base_url=url, trust_env=False, timeout=60) as http:
-        newest = http.get("/api/v1/traces", params={"limit": "1"}).json()["items"][0]["trace_id"]
-        pages = {
-            "overview": "/",
-            "overview, one app": "/?app=app-0",
-            "overview, one app, 7 days": "/?app=app-0&window=7d",
-            "traces": "/traces",
-            "traces, filtered": "/traces?app=app-1&metric=faithfulness&below=0.5&since=24h",
-            "traces, searched": "/traces?q=product+4242",
-            "traces, searched in answers": "/traces?q=word+of+nobody&in=answer",
-            "traces, searched in passages": "/traces?q=word+of+nobody&in=passages",
-            "trace": f"/traces/{newest}",
-            "alerts": "/alerts",
-            "judges": "/judges",
-            "labels": "/labels",
-            "compare": "/compare?app=app-0",
-            "compare, times": "/compare?app=app-0&against=before&window=6h",
-            "settings": "/settings",
-            "docs": "/docs",
+    found: dict[str, Any] = {}
+    for name, address in addresses(apps).items():
+        took, size = [], 0
+        for number in range(WARM_UP + rounds):
+            if number == WARM_UP:
+                before = cpu_s(process)
+            start = time.perf_counter()
+            size = max(size, len(get(address, ("en", "zh")[number % 2])))
+            took.append((time.perf_counter() - start) * 1e3)
+        used = cpu_s(process) - before
+        took = sorted(took[WARM_UP:])
+        found[name] = {
+            **{
+                key: round(took[int(share * (len(took) - 1) + 0.5)], 1)
+                for key, share in (("min", 0.0), ("p50", 0.5), ("p95", 0.95))
+            },
+            "cpu": round(used / rounds * 1e3, 1),
+            "bytes": size,
         }
-        found = []
-        for name, path in pages.items():
-            took, size, used = [], 0, 0.0
-            for number in range(rounds + 1):
-                language = "zh" if number % 2 else "en"
-                start = time.perf_counter()
-                answer = http.get(path, params=dict(httpx.URL(path).params) | {"lang": language})
-                took.append(1000 * (time.perf_counter() - start))
-                if number == 0:
-                    used = cpu_seconds(pid)
-                answer.raise_for_status()
-                size = max(size, len(answer.content))
-            used = cpu_seconds(pid) - used
-            took = sorted(took[1:])
-            found.append(
-                {
-                    "page": name,
-                    "p50_ms": round(statistics.median(took), 1),
-                    "max_ms": round(took[-1], 1),
-                    "cpu_ms": round(1000 * used / rounds, 1),
-                    "bytes": size,
-                    "within": size <= LIMIT_BYTES and statistics.median(took) <= LIMIT_MS,
-                }
-            )
-        return found
+    connection.close()
+    return found
+
+
+def report(given: argparse.Namespace) -> dict[str, Any]:
+    """Every number of applications on every database."""
+    out: dict[str, Any] = {
+        "date": datetime.now(UTC).date().isoformat(),
+        "python": platform.python_version(),
+        "cpus": os.cpu_count(),
+        "rounds": given.rounds,
+        "results": {},
+    }
+    bases = [] if given.skip_sqlite else [("sqlite", None)]
+    bases += [("postgresql", given.postgresql)] if given.postgresql else []
+    for kind, base in bases:
+        for many in given.apps:
+            apps, now = app_names(many), datetime.now(UTC)
+            with database(kind, base) as url:
+                bulk_rows.migrate(url, now, documents.DAYS + 1)
+                began = time.perf_counter()
+                with Store.open(StoreOptions(url=url, ballast_bytes=0)) as store:
+                    made = fill(store, given.traces, apps, now)
+                filled = time.perf_counter() - began
+                with server("api", url) as (process, port):
+                    pages = measure(process.pid, port, apps, given.rounds)
+            above = {
+                name: page
+                for name, page in pages.items()
+                if page["p95"] > LIMIT_MS or page["bytes"] > LIMIT_BYTES
+            }
+            print(f"{kind}, {many} apps: above the bar: {above}", file=sys.stderr)
+            out["results"][f"{kind}/{made} traces/{many} apps"] = {
+                "filled_s": round(filled, 1),
+                "load_average": os.getloadavg(),
+                "above": sorted(above),
+                "pages": pages,
+            }
+    return out
 
 
 def main() -> None:
-    """Fill, serve, measure."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Parse and run."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
     parser.add_argument("--traces", type=int, default=100_000)
-    parser.add_argument("--apps", type=int, default=5)
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--postgresql", help="an empty database; SQLite without it")
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="rag-monitor-pages-") as name:
-        folder = Path(name)
-        database = given.postgresql or f"sqlite:///{folder / 'pages.db'}"
-        start = time.perf_counter()
-        store = Store.open(StoreOptions(url=database, auto_migrate=True))
-        store.writer.start()
-        try:
-            fill(store, given.traces, given.apps)
-        finally:
-            store.close()
-        filled = time.perf_counter() - start
-        with server(folder, database) as (url, pid):
-            settle(pid)
-            pages = measure(url, pid, given.rounds)
-    print(
-        json.dumps(
-            {
-                "traces": given.traces,
-                "apps": given.apps,
-                "database": "postgresql" if given.postgresql else "sqlite",
-                "machine": f"{os.cpu_count()} cores, Python {platform.python_version()}",
-                "load": os.getloadavg()[0],
-                "filled_s": round(filled, 1),
-                "pages": pages,
-            },
-            indent=2,
-        )
-    )
+    parser.add_argument("--apps", type=int, nargs="+", default=[3, 30])
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--postgresql", help="URL of a server in which a database may be made")
+    parser.add_argument("--skip-sqlite", action="store_true")
+    print(json.dumps(report(parser.parse_args()), indent=2))
 
 
 if __name__ == "__main__":

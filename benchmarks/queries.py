@@ -24,7 +24,7 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -227,15 +227,12 @@ def through_store(store: Any, now: datetime, rounds: int) -> dict[str, Any]:
 
 def measure(url: str, count: int, days: int, rounds: int, http_too: bool) -> dict[str, Any]:
     """Fill, then ask."""
-    from rag_monitor.store import migration
     from rag_monitor.store.options import StoreOptions
     from rag_monitor.store.store import Store
 
-    migration.upgrade(url)
     began = time.perf_counter()
     now = datetime.now(UTC)
-    if url.startswith("postgresql"):
-        _past_partitions(url, now, days)
+    bulk_rows.migrate(url, now, days)
     with Store.open(StoreOptions(url=url, ballast_bytes=0)) as store:
         made = bulk_rows.generate(store, count, days, now)
         filled = time.perf_counter() - began
@@ -253,19 +250,6 @@ def measure(url: str, count: int, days: int, rounds: int, http_too: bool) -> dic
         "store_ms": direct,
         "http_ms": served,
     }
-
-
-def _past_partitions(url: str, now: datetime, days: int) -> None:
-    """Partitions as they were made ahead on each of those days."""
-    from sqlalchemy import create_engine
-
-    from rag_monitor.store import partitions
-    from rag_monitor.store.engine import parse_url
-
-    engine = create_engine(parse_url(url))
-    with engine.begin() as connection:
-        partitions.ensure(connection, (now - timedelta(days=days)).date(), days + 8)
-    engine.dispose()
 
 
 def report(given: argparse.Namespace) -> dict[str, Any]:

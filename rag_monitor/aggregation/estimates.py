@@ -365,14 +365,17 @@ class Estimates:
         }
         return [replace(selection.series(m, j), release=r) for m, j, r in sorted(keys_of_scores)]
 
-    def once(self, apps: Sequence[str] = (), metrics: Sequence[str] = ()) -> Estimates:
+    def once(
+        self, apps: Sequence[str] = (), metrics: Sequence[str] = (), drawn: Sequence[str] = ()
+    ) -> Estimates:
         """The same estimates for one page: each window of an app is read once.
 
         Args:
             apps: Windows of these are read together.
             metrics: Of these apps' windows only these, as rollups name them; empty: all.
+            drawn: Steps of these metrics are read together.
         """
-        return Estimates(CachedSource(self._source, apps, metrics), self._options)
+        return Estimates(CachedSource(self._source, apps, metrics, drawn), self._options)
 
     def folding(self, keep: Collection[str], other: str = "other") -> Estimates:
         """The same estimates, read once, with all releases but `keep` counted as `other`."""

@@ -25,13 +25,18 @@ class CachedSource:
         source: Where rollups come from.
         apps: Windows of these are read together, as soon as one of them is asked for.
         metrics: Of whole windows of these apps only these are read; empty: all.
+        drawn: Steps of these metrics are read together, as soon as those of one are asked for.
     """
 
     def __init__(
-        self, source: RollupSource, apps: Sequence[str] = (), metrics: Sequence[str] = ()
+        self,
+        source: RollupSource,
+        apps: Sequence[str] = (),
+        metrics: Sequence[str] = (),
+        drawn: Sequence[str] = (),
     ) -> None:
         self._source = source
-        self._apps, self._metrics = tuple(apps), tuple(metrics)
+        self._apps, self._metrics, self._drawn = tuple(apps), tuple(metrics), tuple(drawn)
         self._rows: dict[tuple[RollupQuery, timedelta | None], _ByMetric] = {}
         self._listed: dict[tuple[RollupQuery, timedelta | None], _ByMetric] = {}
 
@@ -43,12 +48,11 @@ class CachedSource:
     def load_sums(self, query: RollupQuery, step: timedelta | None = None) -> Sequence[Rollup]:
         """As `load`, but rows of several minutes may come added up as one.
 
-        A whole window is read with all its metrics, steps only with the metric that is asked for:
-        there are many, and few metrics are drawn.
+        A whole window is read with all its metrics, steps only with the metric that is asked for,
+        or with those that are drawn: there are many steps, and few metrics are drawn.
         """
-        wider = replace(
-            query, metric=None if step is None else query.metric, release=None, judge=None
-        )
+        alone = step is not None and query.metric not in self._drawn
+        wider = replace(query, metric=query.metric if alone else None, release=None, judge=None)
         by_metric = self._of_list(wider, step) if self._is_listed(query) else self._of(wider, step)
         metric = query.metric
         return _matching(
@@ -58,7 +62,8 @@ class CachedSource:
     def _of(self, query: RollupQuery, step: timedelta | None) -> _ByMetric:
         """The rows of an app."""
         if (query, step) not in self._rows:
-            rows = [self._renamed(row) for row in self._source.load_sums(query, step)]
+            chosen = replace(query, metrics=self._read_with(query, step, ()))
+            rows = [self._renamed(row) for row in self._source.load_sums(chosen, step)]
             # Without steps one row per key is enough, and every figure is made of a few rows.
             fewer = rows if step is not None else merged(rows, query.window.start)
             self._rows[query, step] = _by_metric(fewer)
@@ -71,7 +76,7 @@ class CachedSource:
     def _of_list(self, query: RollupQuery, step: timedelta | None) -> _ByMetric:
         """The rows of an app, with those of all others."""
         if (query, step) not in self._listed:
-            metrics = self._metrics if step is None else ()
+            metrics = self._read_with(query, step, self._metrics)
             together = replace(query, app=None, apps=self._apps, metrics=metrics)
             rows: dict[str, list[Rollup]] = {app: [] for app in self._apps}
             for row in self._source.load_sums(together, step):
@@ -80,6 +85,14 @@ class CachedSource:
                 fewer = mine if step is not None else merged(mine, query.window.start)
                 self._listed[replace(query, app=app), step] = _by_metric(fewer)
         return self._listed[query, step]
+
+    def _read_with(
+        self, query: RollupQuery, step: timedelta | None, whole: tuple[str, ...]
+    ) -> tuple[str, ...]:
+        """The metrics that are read for a query; empty: the one that it names, or all."""
+        if step is None:
+            return whole
+        return self._drawn if query.metric is None else ()
 
     def _renamed(self, row: Rollup) -> Rollup:
         return row

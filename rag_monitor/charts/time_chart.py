@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
+from urllib.parse import parse_qsl, urlsplit
 
 from markupsafe import Markup
 
@@ -274,6 +275,9 @@ class _Drawing:
 def numbers_table(chart: TimeChart, time: str) -> Markup:
     """The numbers of the chart for those who read tables; each time leads to its traces.
 
+    The filters of the traces stand once, however many rows there are: an address in each would be
+    most of the page.
+
     Args:
         chart: The chart.
         time: Heading of the column of times.
@@ -286,10 +290,19 @@ def numbers_table(chart: TimeChart, time: str) -> Markup:
         cells = svg.joined(_CELL.format(line.texts[number]) for line in chart.lines)
         when = Markup.escape(chart.axis.between(window))
         if chart.traces:
-            ends = (f"{end:%Y-%m-%dT%H:%MZ}" for end in (window.start, window.end))
-            when = _TO_TRACES.format(chart.traces, *ends, when)
+            when = _TO_TRACES.format(during(window), when)
         rows.append(_ROW.format(when, cells))
-    return _TABLE.format(chart.label, time, heads, svg.joined(rows))
+    table = _TABLE.format(chart.label, time, heads, svg.joined(rows))
+    if not chart.traces:
+        return table
+    address = urlsplit(chart.traces)
+    filters = svg.joined(_FILTER.format(*pair) for pair in parse_qsl(address.query))
+    return _FORM.format(address.path, filters, table)
+
+
+def during(window: Window) -> str:
+    """A window in an address: its ends as Unix seconds, which the list of traces reads."""
+    return "-".join(str(round(end.timestamp())) for end in (window.start, window.end))
 
 
 def _attribute(data: object) -> Markup:
@@ -326,7 +339,9 @@ _DOT: Final = Markup('<circle class="dot {}" cx="{:.2f}%" cy="{:.1f}" r="3"/>')
 _HEAD: Final = Markup('<th scope="col" class="n">{}</th>')
 _CELL: Final = Markup('<td class="n">{}</td>')
 _ROW: Final = Markup('<tr><th scope="row">{}</th>{}</tr>')
-_TO_TRACES: Final = Markup('<a href="{}&amp;from={}&amp;to={}">{}</a>')
+_TO_TRACES: Final = Markup('<button name="during" value="{}">{}</button>')
+_FILTER: Final = Markup('<input type="hidden" name="{}" value="{}">')
+_FORM: Final = Markup('<form class="during" action="{}">{}{}</form>')
 _TABLE: Final = Markup(
     '<table class="numbers"><caption class="sr">{}</caption>'
     '<thead><tr><th scope="col">{}</th>{}</tr></thead><tbody>{}</tbody></table>'

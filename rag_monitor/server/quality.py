@@ -121,7 +121,10 @@ def on_grid(window: Window, step: timedelta) -> Window:
 
 
 def read_together(
-    estimates: Estimates, apps: Sequence[AppSummary], metrics: Sequence[str] = ()
+    estimates: Estimates,
+    apps: Sequence[AppSummary],
+    metrics: Sequence[str] = (),
+    drawn: Sequence[str] = (),
 ) -> Iterator[tuple[AppSummary, Estimates]]:
     """Each app with a source that reads what is asked of it for its neighbours, too.
 
@@ -129,10 +132,11 @@ def read_together(
         estimates: Where numbers come from.
         apps: In the order in which they are asked about.
         metrics: Names in rollups; others are read app by app. Empty: all.
+        drawn: Of these steps are read, too, and all at once.
     """
     for start in range(0, len(apps), _TOGETHER):
         part = apps[start : start + _TOGETHER]
-        source = estimates.once([app.app for app in part], metrics)
+        source = estimates.once([app.app for app in part], metrics, drawn)
         yield from ((app, source) for app in part)
 
 

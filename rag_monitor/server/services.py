@@ -29,9 +29,11 @@ from rag_monitor.store.inventory import Inventory
 from rag_monitor.store.keys import Keys
 from rag_monitor.store.label_queue import LabelQueue
 from rag_monitor.store.outage import Pulse
+from rag_monitor.store.outbox import Outbox
 from rag_monitor.store.rule_states import RuleStates
 from rag_monitor.store.rules import Rules
 from rag_monitor.store.sessions import Sessions
+from rag_monitor.store.spans import Spans
 from rag_monitor.store.tasks import Tasks
 from rag_monitor.store.topics import Topics
 from rag_monitor.store.traces import Traces
@@ -85,6 +87,7 @@ class Services:
     """
 
     receiver: Receiver
+    spans: Spans
     traces: Traces
     sessions: Sessions
     earlier_turns: EarlierTurns
@@ -95,6 +98,7 @@ class Services:
     rule_states: RuleStates
     alerts: Alerts
     silences: Silences
+    outbox: Outbox
     incidents: Incidents
     keys: Keys
     audit: AuditLog

@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from rag_monitor.statistics.moments import t_two_sided
@@ -93,7 +94,7 @@ def between_buckets(values: Sequence[float]) -> float:
     return max(0.0, groups / (groups - 1) * spread)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # without slots: what is worked out once is kept
 class Sizes:
     """How the traces of a window are spread over clusters."""
 
@@ -106,12 +107,12 @@ class Sizes:
     judged_squares: float
     """The same of the judged ones, scaled to add up to `weight`."""
 
-    @property
+    @cached_property
     def share(self) -> float:
         """Part of the traces that has a bucket."""
         return min(1.0, math.fsum(self.buckets) / self.weight) if self.weight > 0.0 else 0.0
 
-    @property
+    @cached_property
     def pairs(self) -> float:
         """Sum of w_i w_j over ordered pairs of different traces of one cluster."""
         return max(0.0, between_buckets(self.buckets) - self.squares * self.share)
@@ -127,7 +128,7 @@ class Sizes:
         own = self.squares * self.share
         return 1.0 + self.pairs / own if own > 0.0 else 0.0
 
-    @property
+    @cached_property
     def clusters(self) -> float:
         """So many of equal weight vary as these do; no more than buckets that hold any."""
         square = self.pairs + self.squares * self.share

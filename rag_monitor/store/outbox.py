@@ -35,6 +35,19 @@ class Undelivered:
     """Why the latest was not taken; empty: it was not tried yet."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Announcement:
+    """A message about an alert, on one channel."""
+
+    channel: str
+    event: str
+    """`firing`, `repeat` or `resolved`."""
+    created_at: datetime
+    sent_at: datetime | None
+    """None: the channel has not taken it."""
+    given_up: bool
+
+
 class Outbox:
     """The queue between alerting and the channels."""
 
@@ -95,6 +108,30 @@ class Outbox:
         statement = select(func.count()).select_from(outbox).where(outbox.c.state == _DEAD)
         with self._database.read() as connection:
             return connection.execute(statement).scalar_one()
+
+    def about(self, project: str, alert_id: str, limit: int = 50) -> list[Announcement]:
+        """The newest messages about an alert that are still kept, oldest first."""
+        statement = (
+            select(outbox)
+            .where(
+                outbox.c.project == project,
+                outbox.c.dedup_key.startswith(f"{alert_id}:", autoescape=True),
+            )
+            .order_by(outbox.c.id.desc())
+            .limit(limit)
+        )
+        with self._database.read() as connection:
+            newest = [
+                Announcement(
+                    channel=row.channel,
+                    event=row.event,
+                    created_at=row.created_at,
+                    sent_at=row.sent_at,
+                    given_up=row.state == _DEAD,
+                )
+                for row in connection.execute(statement)
+            ]
+        return newest[::-1]
 
     def undelivered(self) -> list[Undelivered]:
         """What waits or was given up, by channel, with the reason of the latest."""

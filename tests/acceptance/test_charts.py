@@ -191,6 +191,6 @@ def test_without_a_script_the_numbers_are_a_table(browser: Browser, url: str) ->
     read = told(tile.locator("[data-chart]"))
     assert rows.count() == len(read["times"])
     assert rows.first.locator("td").text_content() == read["lines"][0]["said"][0]
-    rows.first.get_by_role("link").click()
+    rows.first.get_by_role("button").click()
     assert urlsplit(alone.url).path == "/traces"
     alone.close()

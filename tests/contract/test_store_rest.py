@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 
 import pytest
 
@@ -163,6 +164,24 @@ def test_an_end_is_never_offered_before_its_beginning(store: Store) -> None:
         ("a1:resolved", "d"),
     ]
     assert [item.dedup_key for item in late] == ["a1:firing", "a1:resolved"]
+
+
+def test_what_was_announced_of_an_alert_is_told_oldest_first(store: Store) -> None:
+    fired = replace(NOTE, dedup_key="a_1:firing")
+    repeated = replace(NOTE, dedup_key="a_1:repeat-1", event="repeat", channel="d")
+    others = (replace(fired, dedup_key="ab1:firing"), replace(fired, project="other"))
+    store.alerts.save([], [fired, repeated, *others])
+    for item in store.outbox.due(EPOCH):
+        (store.outbox.sent if item.channel == "c" else partial(store.outbox.dead, error="x"))(item)
+
+    told = store.outbox.about("default", "a_1")
+
+    assert [(one.channel, one.event, one.sent_at, one.given_up) for one in told] == [
+        ("c", "firing", EPOCH, False),
+        ("d", "repeat", None, True),
+    ]
+    assert [one.event for one in store.outbox.about("default", "a_1", limit=1)] == ["repeat"]
+    assert store.outbox.about("default", "a") == []
 
 
 def test_silences_come_and_go(store: Store) -> None:

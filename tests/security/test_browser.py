@@ -290,6 +290,7 @@ PAGES = (
     "/traces",
     f"/traces?{FILTERS}",
     f"/traces/{TRACE_ID}",
+    f"/traces/{TRACE_ID}?spans=yes",
     "/alerts",
     "/alerts/firing?do=snooze-1h",
     "/slos",

@@ -20,6 +20,7 @@ from rag_monitor.errors import NotFound
 from rag_monitor.i18n import msgid
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.ui import catalog
+from rag_monitor.server.ui.alert_history import history_of
 from rag_monitor.server.ui.alert_pages import MAX_INCIDENTS, opened, silence_of
 from rag_monitor.server.ui.view import OPEN_STATES, Viewer, Visitor, page
 
@@ -61,6 +62,7 @@ def _alert_page(me: Visitor, alert_id: str) -> HTMLResponse:
         {
             "one": opened(me, alert, incident),
             "incident": incident,
+            "history": history_of(me, alert),
             "is_open": alert.state in OPEN_STATES,
             "preselected": preselected,
             "refused": {"do": wanted} if wanted and preselected is None else {},

@@ -23,7 +23,7 @@ from rag_monitor.domain.stored import TraceSummary
 from rag_monitor.domain.window import Window
 from rag_monitor.i18n import msgid
 from rag_monitor.server.ui import catalog
-from rag_monitor.server.ui.numbers import figure_text, score_text
+from rag_monitor.server.ui.numbers import count_text, figure_text, given_share, score_text
 from rag_monitor.server.ui.pictures import AppCharts, Picture, alert_marks, break_marks
 from rag_monitor.server.ui.rule_form import rule_form
 from rag_monitor.server.ui.view import OPEN_STATES, Viewer, Visitor, page
@@ -385,11 +385,7 @@ def _telling(kind: RuleKind | None, finding: Finding) -> Callable[[float | None]
     """How a number of the finding is written; its unit is known also when the rule is gone."""
     if finding.unit == "ms" or kind is RuleKind.LATENCY:
         return milliseconds
-    return _whole if kind in _NUMBERS else figure_text
-
-
-def _whole(count: float | None) -> str:
-    return figure_text(None) if count is None else f"{count:,.0f}"
+    return count_text if kind in _NUMBERS else figure_text
 
 
 def _interval(me: Visitor, finding: Finding, rule: AlertRule | None) -> str:
@@ -400,7 +396,9 @@ def _interval(me: Visitor, finding: Finding, rule: AlertRule | None) -> str:
         return ""
     if finding.level is None:  # each end has its own, and the sentence of the finding says both
         return ""
-    named = f"{100 * finding.level:g}%" if me.language == "zh" else f"{100 * finding.level:g} %"
+    named = given_share(finding.level)
+    if me.language != "zh":  # as in the sentence of the finding
+        named = named.replace("%", " %")
     ends = (finding.lower, finding.upper)
     shown = latency_interval(*ends) if latency else "–".join(score_text(end, 3) for end in ends)
     return f"{me.translate('{level} interval', level=named)} {shown}"

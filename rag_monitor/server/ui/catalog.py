@@ -53,7 +53,12 @@ _LOW_BELOW: Final = {
     "citation_validity": 1.0,
 }
 """Scores of one trace that are wrong with any answer."""
-_SHARES: Final = frozenset({"refusal_rate", "satisfaction_rate", "error_share"})
+_SHARES: Final = frozenset(
+    {
+        *("refusal_rate", "satisfaction_rate", "error_share"),
+        *("resolved_rate", "repeated_question_rate", "complaint_rate", "abandoned_rate"),
+    }
+)
 
 KINDS: Final = {
     "plugin": msgid("Plugin"),

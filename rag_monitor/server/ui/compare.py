@@ -23,6 +23,7 @@ from rag_monitor.server.quality import LATENCIES, SHOWN_METRICS
 from rag_monitor.server.ui import changes
 from rag_monitor.server.ui.behind import behind
 from rag_monitor.server.ui.changes import Changed
+from rag_monitor.server.ui.numbers import quantile_name
 from rag_monitor.server.ui.period import Period
 from rag_monitor.server.ui.view import Viewer, Visitor, page
 from rag_monitor.server.validation import Unknown
@@ -177,7 +178,7 @@ def _worst(choice: _Choice, row: Changed) -> dict[str, str]:
 
 def _csv_row(row: Changed) -> dict[str, object]:
     """A line of the table; numbers as they are, latencies in milliseconds."""
-    quantile = "" if row.quantile is None else f" p{100 * row.quantile:g}"
+    quantile = "" if row.quantile is None else f" {quantile_name(row.quantile)}"
     sides = {
         f"{side}_{field}": getattr(estimate, field)
         for side, estimate in (("a", row.before), ("b", row.after))

@@ -11,13 +11,15 @@ from typing import Final
 from fastapi import APIRouter
 from starlette.responses import HTMLResponse
 
+from rag_monitor.aggregation.estimates import Estimates
 from rag_monitor.aggregation.keys import COMBINED
 from rag_monitor.charts.scores import reliability
 from rag_monitor.domain.label import CANNOT_TELL
-from rag_monitor.domain.selection import Selection
+from rag_monitor.domain.rollup import TRACES_METRIC
 from rag_monitor.domain.stored import AppSummary, JudgeSpending, LabelledScore
 from rag_monitor.domain.window import Estimate, Series, Window
 from rag_monitor.metrics.rag.scoring import BAD_BELOW
+from rag_monitor.server.quality import SHOWN_METRICS
 from rag_monitor.server.rating_agreement import ENOUGH, OF_EACH, rating_agreement
 from rag_monitor.server.services import JudgeInfo
 from rag_monitor.server.ui.view import Viewer, Visitor, page
@@ -194,6 +196,8 @@ def people_agreement(
 
 router = APIRouter(include_in_schema=False)
 
+METRIC: Final = "faithfulness"
+"""What judges are shown by, app by app."""
 MAX_APPS: Final = 20
 MAX_PARKED: Final = 20
 """Traces that judging gave up on; the newest."""
@@ -241,6 +245,7 @@ def _judges(me: Visitor) -> HTMLResponse:
     agreement = agreement_by_judge(marked)
     all_apps = me.services.traces.apps(project)
     apps = _newest(all_apps)
+    source = me.services.estimates.once([one.app for one in apps], (*SHOWN_METRICS, TRACES_METRIC))
     spending = [
         day
         for day in me.services.spending(project, window.start.date())
@@ -251,8 +256,8 @@ def _judges(me: Visitor) -> HTMLResponse:
         "judges.html",
         {
             "rows": [
-                _row(me, info, apps, window, agreement.get(info.name, []), spending)
-                for info in _infos(me, apps, window)
+                _row(me, source, info, apps, window, agreement.get(info.name, []), spending)
+                for info in _infos(me, source, apps, window)
             ],
             "period": period,
             "refused": me.not_applied("window", "from", "to") | period.refused,
@@ -275,21 +280,23 @@ def _people(me: Visitor, window: Window) -> PeopleAgreement | None:
     return people_agreement(marks, me.services.settings.labels.marks_per_trace)
 
 
-def _infos(me: Visitor, apps: Sequence[AppSummary], window: Window) -> Sequence[JudgeInfo]:
+def _infos(
+    me: Visitor, source: Estimates, apps: Sequence[AppSummary], window: Window
+) -> Sequence[JudgeInfo]:
     """The judges of this process; where others judge, those whose scores are there."""
     configured = me.services.judges()
     if configured:
         return configured
     project = me.principal.project
-    by_name = {
-        series.judge: None
+    names = {
+        judge
         for app in apps
-        for series in me.services.estimates.judged_series(
-            Selection(project=project, app=app.app, window=window)
+        for metric in SHOWN_METRICS
+        for judge in source.judges(
+            Series(project=project, app=app.app, metric=metric, judge=COMBINED), window
         )
-        if series.judge != COMBINED
     }
-    return [JudgeInfo(name=judge) for judge in sorted(by_name)]
+    return [JudgeInfo(name=judge) for judge in sorted(names - {"", COMBINED})]
 
 
 def _newest(apps: Sequence[AppSummary]) -> list[AppSummary]:
@@ -300,6 +307,7 @@ def _newest(apps: Sequence[AppSummary]) -> list[AppSummary]:
 
 def _row(
     me: Visitor,
+    source: Estimates,
     info: JudgeInfo,
     apps: Sequence[AppSummary],
     window: Window,
@@ -310,7 +318,7 @@ def _row(
     name = info.name.split("/")[0]
     return Row(
         info=info,
-        apps=_apps(me, info, apps, window),
+        apps=_apps(me, source, info, apps, window),
         agreement=agreement,
         diagram=reliability(
             claimed.bins,
@@ -325,13 +333,13 @@ def _row(
 
 
 def _apps(
-    me: Visitor, info: JudgeInfo, apps: Sequence[AppSummary], window: Window
+    me: Visitor, source: Estimates, info: JudgeInfo, apps: Sequence[AppSummary], window: Window
 ) -> list[tuple[str, Estimate]]:
     project = me.principal.project
     rows = []
     for app in apps:
-        series = Series(project=project, app=app.app, metric="faithfulness", judge=info.name)
-        estimate = me.services.estimates.estimate(series, window)
+        series = Series(project=project, app=app.app, metric=METRIC, judge=info.name)
+        estimate = source.estimate(series, window)
         if estimate.judged or estimate.failed:
             rows.append((app.app, estimate))
     return rows

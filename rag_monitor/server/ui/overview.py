@@ -15,6 +15,7 @@ from rag_monitor.aggregation.comparison import alike, on_one_judge
 from rag_monitor.aggregation.estimates import Estimates
 from rag_monitor.domain.alert import Alert
 from rag_monitor.domain.hit import HitKind
+from rag_monitor.domain.rollup import TRACES_METRIC
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.stored import AppSummary, ReleaseStart
 from rag_monitor.domain.window import Estimate, Series, Window
@@ -26,11 +27,13 @@ from rag_monitor.server.quality import (
     by_knowledge_base,
     fault_shares,
     page_of,
+    read_together,
 )
 from rag_monitor.server.ui import app_table, changes
 from rag_monitor.server.ui.behind import behind
 from rag_monitor.server.ui.changes import Changed
 from rag_monitor.server.ui.pictures import (
+    DRAWN,
     AppCharts,
     Picture,
     alert_marks,
@@ -49,6 +52,8 @@ MAX_APPS: Final = 100
 MAX_FAULTS: Final = 5
 """So many faults are shown where several apps are."""
 _LEAST_SHARE: Final = 0.005
+MAX_COURSES: Final = 4
+"""So many faults, and hit rates, of the page of an app have a chart."""
 MAX_BANNERS: Final = 5
 """So many alerts stand above the numbers; of more, how many: else they would push them away."""
 _BASE_METRICS: Final = ("faithfulness", "context_precision", "context_relevance")
@@ -109,7 +114,8 @@ def _overview(me: Visitor) -> HTMLResponse:
     apps = me.services.traces.apps(me.principal.project)
     wanted = me.request.query_params.get("app")
     chosen = [app for app in apps if wanted in {None, "", app.app}]
-    period = me.period(_fitting(me, chosen))
+    chose = {"window", "from"} & me.request.query_params.keys()
+    period = me.period("24h" if chose else _fitting(me, chosen))
     window = period.window
     if not wanted:
         chosen = [app for app in chosen if app.told_of(window)] or chosen
@@ -129,7 +135,10 @@ def _overview(me: Visitor) -> HTMLResponse:
         me,
         "overview.html",
         {
-            "apps": [_whole(me, app, window, history, alerts, alone=bool(wanted)) for app in shown]
+            "apps": [
+                _whole(me, source, app, window, history, alerts, alone=bool(wanted))
+                for app, source in read_together(me.services.estimates, shown, drawn=DRAWN)
+            ]
             if whole
             else [],
             "lines": lines,
@@ -192,11 +201,12 @@ def _fitting(me: Visitor, apps: Sequence[AppSummary]) -> str:
     if not 0 < len(apps) <= WHOLE_APPS:
         return "24h"
     now = me.services.clock.now()
+    source = me.services.estimates.once([app.app for app in apps], (TRACES_METRIC,))
 
     def count(app: AppSummary, minutes: int) -> int:
         window = Window.ending(now, timedelta(minutes=minutes))
         selection = Selection(project=me.principal.project, app=app.app, window=window)
-        return sum(me.services.estimates.traces(selection).values())
+        return sum(source.traces(selection).values())
 
     for name, minutes in (("15m", 15), ("1h", 60)):
         if all(0 < count(app, minutes) == count(app, 1440) for app in apps):
@@ -216,6 +226,7 @@ def _fault_strip(source: Estimates, selection: Selection, *, alone: bool) -> Fau
 
 def _whole(
     me: Visitor,
+    source: Estimates,
     app: AppSummary,
     window: Window,
     history: Sequence[Alert],
@@ -223,7 +234,6 @@ def _whole(
     *,
     alone: bool,
 ) -> dict[str, Any]:
-    source = me.services.estimates.once()
     selection = Selection(project=me.principal.project, app=app.app, window=window)
     quality = app_quality(source, selection)
     shared = _shared_notes(quality.metrics)
@@ -240,6 +250,8 @@ def _whole(
         selection.over(window.before()),
         selection,
     )
+    routed = _routed(quality.hit_rates)
+    faults = _fault_strip(source, selection, alone=alone)
     return {
         "app": app.app,
         "last_seen": app.last_seen,
@@ -251,14 +263,32 @@ def _whole(
             for estimate in quality.metrics
         ],
         "unusual": any(change.verdict in {"better", "worse"} for change in moved.values()),
-        "routed": _routed(quality.hit_rates),
-        "faults": _fault_strip(source, selection, alone=alone),
+        "routed": routed,
+        "hit_courses": _hit_courses(charts, routed) if alone else [],
+        "faults": faults,
+        "fault_courses": _fault_courses(charts, faults) if alone else [],
         "alerts": [alert for alert in alerts if alert.app == app.app],
         "rules": me.rule_report([app.app]),
         "marks": marks,
         "fired": fired,
         "bases": _bases(source, selection) if alone else [],
     }
+
+
+def _fault_courses(charts: AppCharts, faults: FaultStrip | None) -> list[Picture]:
+    """Of the most frequent faults."""
+    shares = faults.shares[:MAX_COURSES] if faults is not None else ()
+    pictures = (charts.metric(share.series) for share in shares)
+    return [picture for picture in pictures if picture is not None]
+
+
+def _hit_courses(charts: AppCharts, routed: Sequence[Routed]) -> list[Picture]:
+    """Where it was expected if anybody said so, else of all traces."""
+    pictures = (
+        charts.hit_rate(one.kind, one.name, "all" if one.expected is None else "expected")
+        for one in routed[:MAX_COURSES]
+    )
+    return [picture for picture in pictures if picture is not None]
 
 
 def _bases(source: Estimates, selection: Selection) -> list[Base]:

@@ -18,7 +18,7 @@ from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.session import Neighbours
 from rag_monitor.domain.stored import KeyScope, StoredTrace
 from rag_monitor.domain.trace import Trace
-from rag_monitor.errors import NotFound
+from rag_monitor.errors import MalformedPayload, NotFound
 from rag_monitor.evaluation.request import history_of
 from rag_monitor.i18n import Message
 from rag_monitor.metrics.fault_words import likely_faults
@@ -26,6 +26,7 @@ from rag_monitor.metrics.rag import citations_of
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.quality import SCORE_METRICS
 from rag_monitor.server.ui import key_form
+from rag_monitor.server.ui.raw_spans import Evidence, evidence_of
 from rag_monitor.server.ui.rule_panel import SentRule, panel
 from rag_monitor.server.ui.take_along import curl_command, golden_item
 from rag_monitor.server.ui.view import Viewer, Visitor, page
@@ -207,6 +208,7 @@ def trace(me: Viewer, trace_id: str) -> HTMLResponse:
             "given_turns": _given_turns(me, stored),
             "curl": curl_command(me.address, it.trace_id),
             "golden": golden_item(stored),
+            "evidence": _evidence(me, it) if me.request.query_params.get("spans") else None,
         },
     )
 
@@ -219,6 +221,17 @@ def stored_trace(me: Visitor, trace_id: str) -> StoredTrace | None:
         return me.services.traces.get(me.principal.project, trace_id.lower())
     except NotFound:
         return None
+
+
+def _evidence(me: Visitor, trace: Trace) -> Evidence | str:
+    """What the trace was read from; where that cannot be shown, why."""
+    blobs = me.services.spans.blobs(trace.project, trace.trace_id)
+    if not blobs:
+        return me.translate("What was sent is not stored any more.")
+    try:
+        return evidence_of(blobs)
+    except MalformedPayload:
+        return me.translate("What is stored of it cannot be read.")
 
 
 def _neighbours(me: Visitor, trace: Trace) -> Neighbours:

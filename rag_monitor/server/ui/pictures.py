@@ -14,7 +14,7 @@ from rag_monitor.aggregation.estimates import Estimates
 from rag_monitor.aggregation.keys import COMBINED
 from rag_monitor.aggregation.latencies import LatencySummary
 from rag_monitor.aggregation.steps import steps
-from rag_monitor.aggregation.trends import latency_by_step, traces_by_step
+from rag_monitor.aggregation.trends import hits_by_step, latency_by_step, traces_by_step
 from rag_monitor.charts import scale
 from rag_monitor.charts.durations import milliseconds
 from rag_monitor.charts.scale import Scale
@@ -30,11 +30,14 @@ from rag_monitor.charts.time_chart import (
     numbers_table,
 )
 from rag_monitor.domain.alert import Alert, AlertRule, RuleKind
+from rag_monitor.domain.fault import FAULT_METRICS
+from rag_monitor.domain.hit import HitKind
+from rag_monitor.domain.rollup import TRACES_METRIC
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.stored import ReleaseStart
 from rag_monitor.domain.window import Estimate, Series, Window
 from rag_monitor.i18n import msgid
-from rag_monitor.server.quality import on_grid, step_for
+from rag_monitor.server.quality import SHOWN_METRICS, on_grid, step_for
 from rag_monitor.server.ui import catalog
 from rag_monitor.server.ui.filter_form import METRICS as SORTABLE
 from rag_monitor.server.ui.numbers import count_text, score_text, share_text
@@ -48,6 +51,8 @@ _LATENCIES: Final = {
     "end_to_end_ms": msgid("Latency, end to end"),
     "first_byte_ms": msgid("Time to first byte"),
 }
+DRAWN: Final = (TRACES_METRIC, *_LATENCIES, *SHOWN_METRICS)
+"""What the charts of every application need, as rollups name it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,11 +128,33 @@ class AppCharts:
             self.me.translate("{metric} over time", metric=name),
             [line],
             scale.shares if is_share else scale.ratios,
-            # What users say is no score that a list could be sorted by.
-            {"metric": series.metric, "sort": "score", "order": "asc"}
-            if series.metric in SORTABLE
-            else {},
+            _behind(series.metric),
             judge_marks(points, self.me.translate("another judge")),
+        )
+
+    def hit_rate(self, kind: HitKind, name: str, basis: str) -> Picture | None:
+        """How often one thing was hit; None before there is a course to show."""
+        of = self.selection.over(self.grid)
+        counts = hits_by_step(self.source, of, kind, name, basis, self.step)
+        if sum(base > 0 for _, base in counts) < 2:
+            return None
+        line = Line(
+            name=self.me.translate("where expected" if basis == "expected" else "of all"),
+            values=[hits / base if base else None for hits, base in counts],
+            texts=[self._share_of(hits, base) for hits, base in counts],
+        )
+        title = self.me.translate("Hit rate: {name}", name=name)
+        return self._picture(title, [line], scale.shares, {kind.value: name})
+
+    def _share_of(self, part: int, whole: int) -> str:
+        """A share with both of its counts; a dash where there is nothing to count."""
+        if not whole:
+            return "–"
+        return self.me.translate(
+            "{share} ({n} of {all})",
+            share=share_text(part / whole),
+            n=count_text(part),
+            all=count_text(whole),
         )
 
     def _estimate(self, point: Estimate, *, share: bool) -> str:
@@ -150,18 +177,13 @@ class AppCharts:
     def _errors(self, counts: Sequence[Mapping[str, int]]) -> Picture:
         failed = [by_status.get("error", 0) for by_status in counts]
         totals = [sum(by_status.values()) for by_status in counts]
-        share = [
-            error / total if total else None for error, total in zip(failed, totals, strict=True)
-        ]
-        texts = [
-            "–"
-            if part is None
-            else self.me.translate(
-                "{share} ({n} of {all})", share=share_text(part), n=count_text(n), all=count_text(t)
-            )
-            for part, n, t in zip(share, failed, totals, strict=True)
-        ]
-        line = Line(name=self.me.translate("Errors"), values=share, texts=texts, kind="bad")
+        pairs = list(zip(failed, totals, strict=True))
+        line = Line(
+            name=self.me.translate("Errors"),
+            values=[error / total if total else None for error, total in pairs],
+            texts=[self._share_of(error, total) for error, total in pairs],
+            kind="bad",
+        )
         title = self.me.translate("Share of errors")
         return self._picture(title, [line], scale.shares, {"status": "error"})
 
@@ -206,6 +228,15 @@ class AppCharts:
             table=numbers_table(chart, self.me.translate("Time")) if self.alone else Markup(""),
             legend=legend,
         )
+
+
+def _behind(metric: str) -> Mapping[str, str]:
+    """Filters of the list of traces behind a metric, those first that say most."""
+    if metric in SORTABLE:
+        return {"metric": metric, "sort": "score", "order": "asc"}
+    fault = FAULT_METRICS.get(metric)
+    # What users say is no score that a list could be sorted by.
+    return {} if fault is None else {"fault": fault.value}
 
 
 def traffic_spark(me: Visitor, source: Estimates, selection: Selection) -> Markup:

@@ -37,7 +37,7 @@ from rag_monitor.server.objectives import (
 )
 from rag_monitor.server.quality import AppPage, page_of
 from rag_monitor.server.ui import catalog
-from rag_monitor.server.ui.numbers import share_text
+from rag_monitor.server.ui.numbers import given_share, score_text, share_text
 from rag_monitor.server.ui.pictures import Picture, alert_marks
 from rag_monitor.server.ui.view import Viewer, Visitor, page
 from rag_monitor.server.validation import unknown_names
@@ -145,7 +145,7 @@ def _card(me: Visitor, one: Objective, history: Sequence[Alert]) -> Card:
         of=one,
         title=me.translate(
             "{share} of answers good: {metric}",
-            share=share_of(one.slo),
+            share=given_share(one.slo),
             metric=me.translate(catalog.metric_label(metric)),
         ),
         state=me.translate(STATES[one.state]),
@@ -173,11 +173,6 @@ def _bad_traces(me: Visitor, one: Objective, window: Window | None = None) -> st
         knowledge_base=word(one.rule, "knowledge_base"),
         **ends,
     )
-
-
-def share_of(slo: float) -> str:
-    """An objective in percent, with as many digits as it was given: 99.9 %."""
-    return f"{round(100 * slo, 6):g}%"
 
 
 def left(me: Visitor, budget: Budget) -> str:
@@ -212,8 +207,8 @@ def _lasts(me: Visitor, one: Objective) -> str:
     if one.lasts is None:
         return me.translate("not spent within the period")
     if one.lasts >= timedelta(days=1):
-        return me.translate("about {n} d", n=f"{one.lasts / timedelta(days=1):.1f}")
-    return me.translate("about {n} h", n=f"{one.lasts / timedelta(hours=1):.1f}")
+        return me.translate("about {n} d", n=score_text(one.lasts / timedelta(days=1), 1))
+    return me.translate("about {n} h", n=score_text(one.lasts / timedelta(hours=1), 1))
 
 
 def _course(me: Visitor, one: Objective, budget: Budget, history: Sequence[Alert]) -> Picture:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Final
 
 from fastapi import APIRouter
@@ -48,6 +49,8 @@ SEARCHED: Final = {
 }
 """What a search looks through, in English; translated."""
 _TRACE_ID: Final = re.compile(r"[0-9a-fA-F]{32}")
+_DURING: Final = re.compile(r"(\d{1,11})-(\d{1,11})")
+"""As `charts.time_chart.during` writes it."""
 _IN_A_ROW: Final = 220
 """Characters of an answer that a row shows."""
 _MOST_APPS: Final = 50
@@ -57,6 +60,8 @@ _MOST_APPS: Final = 50
 @router.get("/traces")
 def traces(me: Viewer) -> Response:
     """Traces, with filters; who looks for the id of one gets that."""
+    if interval := _DURING.fullmatch(me.request.query_params.get("during", "")):
+        return _between(me, *(int(end) for end in interval.groups()))
     form = FilterForm.read(me, *_ALSO, "cursor")
     if not form["q"] or form["in"] == SearchIn.QUESTION:
         form = form.with_values({"in": ""})
@@ -65,6 +70,15 @@ def traces(me: Viewer) -> Response:
         if summaries:
             return RedirectResponse(me.link(f"/traces/{summaries[0].trace_id}"), 303)
     return _listed(me, form, [app.app for app in me.services.traces.apps(me.principal.project)])
+
+
+def _between(me: Visitor, start: int, end: int) -> RedirectResponse:
+    """To the same list between two moments, in Unix seconds, with an address for people."""
+    query = {name: value for name, value in me.request.query_params.items() if name != "during"}
+    ends = (f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%dT%H:%MZ}" for moment in (start, end))
+    return RedirectResponse(
+        me.link("/traces", **query | dict(zip(("from", "to"), ends, strict=True))), 303
+    )
 
 
 def _listed(me: Visitor, form: FilterForm, apps: Sequence[str]) -> HTMLResponse:

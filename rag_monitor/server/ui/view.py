@@ -68,6 +68,7 @@ def environment() -> Environment:
         milliseconds_change=durations.milliseconds_change,
         interval_bar=interval_bar,
         share_interval=numbers.share_interval,
+        quantile_name=numbers.quantile_name,
         value_text=value_text,
         metric_label=catalog.metric_label,
         metric_help=catalog.metric_help,
@@ -111,6 +112,9 @@ def environment() -> Environment:
         figure=numbers.figure_text,
         change=numbers.change_text,
         foreign=numbers.foreign_text,
+        given_share=numbers.given_share,
+        multiple=numbers.multiple_text,
+        money=numbers.money_text,
     )
     return templates
 
@@ -142,10 +146,11 @@ class Visitor:
         Args:
             text: What the catalogue has; where `many` is given, for an `n` of 1.
             many: For every other `n`.
-            values: What is filled in.
+            values: What is filled in; `n` of a text with two forms with thousands separators.
         """
         if many:
-            return translate(Message.counted(text, many, **values), self.language)
+            counted = Message.counted(text, many, **values | {"n": numbers.Count(values["n"])})
+            return translate(counted, self.language)
         return translate(Message(text, **values) if values else _message(text), self.language)
 
     @property

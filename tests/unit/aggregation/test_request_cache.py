@@ -9,6 +9,7 @@ import pytest
 
 from rag_monitor.aggregation.estimates import Estimates
 from rag_monitor.domain.rollup import TRACES_METRIC, Rollup, RollupQuery
+from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.trace import Timings
 from rag_monitor.domain.window import Series, Window
 from rag_monitor.testing import EPOCH
@@ -80,3 +81,25 @@ def test_what_is_not_of_the_list_is_read_by_itself(app: str, metric: str) -> Non
 
     assert found == of(Estimates(Counting()), [app], metric)
     assert {query.app for query in source.attempted[1:]} == {app}
+
+
+def test_steps_of_what_is_drawn_are_read_together_and_are_the_same_as_alone() -> None:
+    source = Counting()
+    drawn = Estimates(source).once(APPS, drawn=("faithfulness", TRACES_METRIC, "end_to_end_ms"))
+    step = timedelta(minutes=10)
+
+    def courses(estimates: Estimates) -> list[object]:
+        return [
+            [estimates.series(series, HOUR, step), estimates.step_rows(selection, metric, step)]
+            for app in APPS
+            for metric in (TRACES_METRIC, "end_to_end_ms", "context_recall")
+            for selection in (Selection(project="default", app=app, window=HOUR),)
+            for series in (selection.series("faithfulness", "combined"),)
+        ]
+
+    found = courses(drawn)
+    together = [(query.apps, query.metrics, query.metric) for query in source.attempted]
+
+    assert found == courses(Estimates(Counting()))
+    assert together.count((APPS, ("faithfulness", TRACES_METRIC, "end_to_end_ms"), None)) == 1
+    assert together.count((APPS, (), "context_recall")) == 1

@@ -68,7 +68,9 @@ class FakeEstimates:
     def __init__(self, clock: ManualClock) -> None:
         self._clock = clock
 
-    def once(self, apps: Sequence[str] = (), metrics: Sequence[str] = ()) -> Self:
+    def once(
+        self, apps: Sequence[str] = (), metrics: Sequence[str] = (), drawn: Sequence[str] = ()
+    ) -> Self:
         return self
 
     def estimate(

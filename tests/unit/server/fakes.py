@@ -20,6 +20,7 @@ from rag_monitor.domain.alert import (
 )
 from rag_monitor.domain.fault import Stage
 from rag_monitor.domain.incident import Incident
+from rag_monitor.domain.ports import BlobFormat
 from rag_monitor.domain.stored import (
     AppSummary,
     AppTraffic,
@@ -41,6 +42,7 @@ from rag_monitor.server.backfill import BackfillPreview, BackfillRequest
 from rag_monitor.server.readiness import HealthReport
 from rag_monitor.server.services import JudgeInfo, Services
 from rag_monitor.store.fault_stages import StageCounts
+from rag_monitor.store.outbox import Announcement
 from rag_monitor.testing import EPOCH, ManualClock
 from tests.unit.alerting.fakes import FakeStates
 from tests.unit.server.fake_documents import FakeDocuments, FakeInventory
@@ -179,6 +181,16 @@ def _text(query: TraceQuery, trace: Trace) -> str:
     return (trace.answer if query.q_in is SearchIn.ANSWER else trace.question) or ""
 
 
+class FakeSpans:
+    """Evidence by trace id."""
+
+    def __init__(self) -> None:
+        self.stored: dict[str, tuple[tuple[BlobFormat, bytes], ...]] = {}
+
+    def blobs(self, project: str, trace_id: str) -> tuple[tuple[BlobFormat, bytes], ...]:
+        return self.stored.get(trace_id, ()) if project == "default" else ()
+
+
 class FakeRules:
     def __init__(self) -> None:
         self.rules: dict[str, AlertRule] = {}
@@ -275,6 +287,16 @@ class FakeSilences:
         del self.silences[id]
 
 
+class FakeOutbox:
+    """Messages by the id of their alert."""
+
+    def __init__(self) -> None:
+        self.messages: dict[str, list[Announcement]] = {}
+
+    def about(self, project: str, alert_id: str) -> list[Announcement]:
+        return self.messages.get(alert_id, []) if project == "default" else []
+
+
 class FakeTasks:
     def __init__(self) -> None:
         self.given_up: list[ParkedTask] = []
@@ -359,6 +381,7 @@ def make_services(
     traces.feedback = feedback = FakeFeedback(empty)
     return Services(
         receiver=FakeReceiver(),
+        spans=FakeSpans(),
         traces=traces,
         sessions=FakeSessions(traces.stored),
         earlier_turns=FakeEarlierTurns(traces.stored),
@@ -369,6 +392,7 @@ def make_services(
         rule_states=FakeStates(),
         alerts=FakeAlerts([] if empty else story_alerts(clock.now(), worst)),
         silences=FakeSilences(),
+        outbox=FakeOutbox(),
         incidents=FakeIncidents([] if empty else story_incidents(clock.now(), worst)),
         keys=FakeKeys(clock),
         audit=FakeAudit(),

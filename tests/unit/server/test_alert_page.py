@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -13,10 +14,11 @@ import pytest
 
 from rag_monitor.alerting.alert_actions import AlertAction
 from rag_monitor.alerting.messages import compose
-from rag_monitor.domain.alert import Alert, AlertState, Finding, Notification
+from rag_monitor.domain.alert import Alert, AlertState, Finding, Notification, Silence
 from rag_monitor.domain.incident import Incident, IncidentAlert
 from rag_monitor.domain.stored import KeyScope
 from rag_monitor.server.services import Services
+from rag_monitor.store.outbox import Announcement
 from rag_monitor.testing import EPOCH
 from tests.unit.server.conftest import open_client
 from tests.unit.server.test_pages import HTML, token_of
@@ -306,3 +308,97 @@ async def test_the_links_of_an_incident_are_about_all_of_its_alerts(
 
     assert re.findall(r"<li><b>(.*?)</b>", asked) == ["rule of al-1", "rule of al-7"]
     assert {rule for rule, _, _ in silences(services)} == {"rule of al-1", "rule of al-7"}
+
+
+def steps(text: str) -> list[str]:
+    """The history, without markup and without how long ago each step was."""
+    panel = text.split('id="history">')[1].split("</section>")[0]
+    rows = re.findall(r"<li[^>]*>.*?</time>\s*</span> (.*?)</li>", panel, re.S)
+    return [" ".join(html.unescape(re.sub(r"<[^>]+>", " ", row)).split()) for row in rows]
+
+
+async def test_the_history_says_what_happened_and_who_did_it(
+    browser: httpx.AsyncClient, services: Services
+) -> None:
+    alert = alert_of(services)
+    start = alert.started_at
+    fired = start + timedelta(minutes=5)
+    put(
+        services,
+        replace(
+            alert,
+            state=AlertState.RESOLVED,
+            fired_at=fired,
+            acknowledged_by="<b>mo",
+            acknowledged_at=start + timedelta(minutes=8),
+            resolved_at=start + timedelta(minutes=59),
+        ),
+    )
+    services.outbox.messages["al-1"] = [  # type: ignore[attr-defined]
+        Announcement(
+            channel=channel,
+            event=event,
+            created_at=fired,
+            sent_at=None if sent is None else start + timedelta(minutes=sent),
+            given_up=given_up,
+        )
+        for channel, event, sent, given_up in (
+            ("slack", "firing", 6, False),
+            ("mail", "firing", None, True),
+            ("slack", "repeat", 30, False),
+            ("slack", "resolved", 60, False),
+        )
+    ]
+    silence = Silence(
+        id="s1",
+        project="default",
+        rule=alert.rule,
+        app=alert.app,
+        starts_at=start + timedelta(minutes=10),
+        ends_at=start + timedelta(minutes=20),
+        created_by="amy",
+        comment="known",
+    )
+    services.silences.add(silence)
+    ends = start + timedelta(minutes=40)
+    later = replace(
+        silence, id="s2", app="*", starts_at=start + timedelta(minutes=25), ends_at=ends
+    )
+    services.silences.add(later)
+    services.silences.add(replace(silence, id="s3", app="another"))
+    services.silences.add(replace(silence, id="s4", ends_at=start - timedelta(minutes=1)))
+
+    told = steps((await browser.get(PAGE)).text)
+
+    def at(minutes: int) -> str:
+        return (start + timedelta(minutes=minutes)).strftime("%m-%d %H:%M")
+
+    assert told == [
+        f"The condition was first met {at(0)}",
+        f"It fired {at(5)}",
+        f"Could not be announced on mail {at(5)}",
+        f"Announced on slack {at(6)}",
+        f"Acknowledged <b>mo {at(8)}",
+        f"Snoozed until {at(20)} amy known {at(10)}",
+        f"Silenced until {at(40)} amy known {at(25)}",
+        f"Announced again on slack {at(30)}",
+        f"It was over {at(59)}",
+        f"Announced on slack that it is over {at(60)}",
+    ]
+
+
+async def test_the_history_remembers_a_silence_that_somebody_ended(
+    browser: httpx.AsyncClient, services: Services
+) -> None:
+    text = (await browser.get(PAGE)).text
+    form = {"token": token_of(text), "id": "al-1", "do": "snooze-1h"}
+    await browser.post("/ui/alerts/act", data=form)
+    (made,) = services.silences.all("default")
+    before = steps((await browser.get(PAGE)).text)
+    await browser.post("/ui/silences/delete", data={"token": token_of(text), "id": made.id})
+
+    after = steps((await browser.get(PAGE)).text)
+
+    assert sum(step.startswith("Snoozed until") for step in before) == 1
+    assert sum(step.startswith("Snoozed until") for step in after) == 1
+    assert any(step.startswith("The silence was ended") for step in after)

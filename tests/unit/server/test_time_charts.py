@@ -112,11 +112,15 @@ def test_the_table_has_the_numbers_and_leads_to_their_traces() -> None:
     table = str(numbers_table(chart([0.25, None, 0.5]), "Time"))
 
     assert re.findall(r'<td class="n">([^<]*)<', table) == ["0.25", "0.50"]
-    first = re.search(r'<a href="([^"]*)"', table)
-    assert first is not None
-    assert html.unescape(first[1]) == (
-        f"/traces?app=a%26b&from={EPOCH:%Y-%m-%dT%H:%M}Z&to={EPOCH + HOUR:%Y-%m-%dT%H:%M}Z"
-    )
+    assert re.findall(r"<(?:form|input)[^>]*>", table) == [
+        '<form class="during" action="/traces">',
+        '<input type="hidden" name="app" value="a&amp;b">',
+    ]
+    start = round(EPOCH.timestamp())
+    assert re.findall(r'<button name="during" value="([^"]*)">', table) == [
+        f"{start}-{start + 3600}",
+        f"{start + 7200}-{start + 10_800}",
+    ]
 
 
 def test_bars_stand_on_the_axis_and_a_count_of_none_is_no_bar() -> None:

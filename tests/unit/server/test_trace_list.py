@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 
+import httpx
 import pytest
 
 from rag_monitor.domain.stored import AppSummary
@@ -126,3 +127,32 @@ def test_a_piece_of_a_text_holds_what_was_looked_for() -> None:
     )
     assert around(None, "x", 60) == ""
     assert around("no such thing " * 20, "needle", 30) == "no such thing no such thing no…"
+
+
+@pytest.fixture
+async def browser() -> AsyncIterator[httpx.AsyncClient]:
+    async with open_client(make_services(), headers=HTML) as client:
+        yield client
+
+
+async def test_a_row_of_a_chart_leads_to_the_traces_of_its_time(
+    browser: httpx.AsyncClient,
+) -> None:
+    answer = await browser.get("/traces?app=a%26b&sort=latency&during=1767616200-1767616800")
+
+    assert answer.status_code == 303
+    assert answer.headers["location"] == (
+        "/traces?app=a%26b&sort=latency&from=2026-01-05T12%3A30Z&to=2026-01-05T12%3A40Z"
+    )
+
+
+@pytest.mark.parametrize("nonsense", ["", "1-", "a-b", "1767616200-1767616800-1", "9" * 12 + "-1"])
+async def test_another_time_is_no_time(browser: httpx.AsyncClient, nonsense: str) -> None:
+    assert (await browser.get(f"/traces?during={nonsense}")).status_code == 200
+
+
+async def test_the_last_second_there_is_leads_somewhere(browser: httpx.AsyncClient) -> None:
+    answer = await browser.get(f"/traces?during=0-{'9' * 11}")
+
+    assert answer.status_code == 303
+    assert (await browser.get(answer.headers["location"])).status_code == 200
