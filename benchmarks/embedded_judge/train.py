@@ -38,7 +38,7 @@ from rag_monitor.judges.embedded.model import (
 )
 
 PACKAGE: Final = Path(__file__).resolve().parents[2] / "rag_monitor" / "judges" / "embedded"
-VERSION: Final = "13"
+VERSION: Final = "14"
 TERMS: Final = (*CLAIM_FEATURES, "contradiction", "missing")
 RIDGE: Final = 0.005
 """Of .005 to .2 the best on sets that taught nothing, by .001 in English and .003 in Chinese."""
@@ -55,7 +55,9 @@ ANSWERS: Final = {
 over several passages, which the judge is for, count twice."""
 EVERY_SET: Final[Mapping[str, float]] = defaultdict(lambda: 1.0)
 """Each set counts the same."""
-SMOOTH: Final = 5
+FALSE_ALARMS: Final = 0.15
+"""Share of right answers that the threshold may flag. The threshold of the best balanced accuracy
+moves by several hundredths when a few of the answers that chose it change."""
 Fitted = tuple[Vector, float]
 Judgements = list[tuple[str, float, bool]]
 """Set, doubt or probability, and whether it is unsupported, of claims or answers."""
@@ -226,9 +228,8 @@ def calibrated(judged: Judgements, slope: float, shift: float) -> Judgements:
 def threshold(*kinds: tuple[Judgements, Mapping[str, float]]) -> dict[str, float]:
     """The probability below which answers are flagged, and the shares of both labels that are.
 
-    It has the best balanced accuracy, the mean over answers of several statements and of one, and
-    over `SMOOTH` steps of a hundredth to either side: of so few answers the best single step is
-    chance.
+    The highest that flags at most `FALSE_ALARMS` of the right ones, in the mean over answers of
+    several statements and of one.
     """
     values = np.arange(5, 96) / 100
     shares = {True: np.zeros(len(values)), False: np.zeros(len(values))}
@@ -239,13 +240,11 @@ def threshold(*kinds: tuple[Judgements, Mapping[str, float]]) -> dict[str, float
         for label, share in shares.items():
             own = importance * (bad == label)
             share += (supported < values[:, None]) @ own / own.sum() / len(kinds)
-    width = 2 * SMOOTH + 1
-    smooth = np.convolve(shares[True] - shares[False], np.ones(width) / width, mode="same")
-    best = int(smooth.argmax())
+    highest = int(np.flatnonzero(shares[False] <= FALSE_ALARMS)[-1])
     return {
-        "threshold": float(values[best]),
-        "right_flagged": round(float(shares[False][best]), 3),
-        "wrong_flagged": round(float(shares[True][best]), 3),
+        "threshold": float(values[highest]),
+        "right_flagged": round(float(shares[False][highest]), 3),
+        "wrong_flagged": round(float(shares[True][highest]), 3),
     }
 
 

@@ -7,7 +7,9 @@ labelled answers and a few words of each, which state something, as do the state
 Prints what five folds find, each of lines that taught nothing, and what is found in written answers
 and statements that taught nothing: by language and kind the share that is found, and the share of
 statements taken for it, with 95 % intervals by a bootstrap over lines. `--write` writes the weights
-of all lines into `rag_monitor/language/sentence_kinds.bin`.
+of all lines into `rag_monitor/language/sentence_kinds.bin`. Of `sentence_kinds/held_out.jsonl`,
+sentences by another author who had not seen the lines, it prints what answers are taken apart into
+by the weights in the package.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import json
 import os
 import random
 import re
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -31,11 +34,13 @@ from sklearn.model_selection import GroupKFold
 
 from benchmarks.embedded_judge import sets, written
 from rag_monitor.language import answers, refusals, sentence_kinds
+from rag_monitor.language.claims import take_apart
 from rag_monitor.language.normalise import fold
 from rag_monitor.language.refusal_patterns import HAN_NOT_MINE, HAN_SILENT, NOT_MINE, SILENT
 from rag_monitor.language.script import has_han
 from rag_monitor.language.sentence_kinds import BUCKETS, FILE, KINDS, SCALE, features
 from rag_monitor.language.sentences import split_sentences
+from rag_monitor.statistics.wilson import wilson_interval
 
 TEXTS: Final = Path(__file__).parent / "sentence_kinds"
 TARGET: Final = Path(sentence_kinds.__file__).parent / FILE
@@ -63,6 +68,7 @@ _LABELLED: Final = frozenset(
     {"frame", "paraphrase", "copy", "addition", "number", "mixing", "arithmetic", "conclusion"}
 )
 """Kinds of sentences in `rag_answers` that are courtesies or statements, not talk of passages."""
+HELD_OUT: Final = TEXTS / "held_out.jsonl"
 _SLOT: Final = re.compile(r"<(\w+)>")
 _CHOICE: Final = re.compile(r"\{([^{}]*)\}")
 _DEPTH: Final = 4
@@ -232,6 +238,30 @@ def _share(sentences: Sequence[Sentence], taken: Any, language: str, kind: int) 
     }
 
 
+def held_out() -> dict[str, Any]:
+    """By language and written kind, how many sentences are taken for what, and the share right."""
+    found: dict[str, Counter[str]] = defaultdict(Counter)
+    with HELD_OUT.open(encoding="utf-8") as lines:
+        for line in lines:
+            row = json.loads(line)
+            found[f"{row['lang']} {row['kind']}"][_taken_for(row["text"])] += 1
+    report = {}
+    for name, counts in found.items():
+        right = counts[name.partition(" ")[2]]
+        bounds = wilson_interval(right, counts.total())
+        report[name] = {
+            "taken_for": dict(counts),
+            "right": round(right / counts.total(), 3),
+            "interval": [round(bounds.lower, 3), round(bounds.upper, 3)],
+        }
+    return report
+
+
+def _taken_for(text: str) -> str:
+    parts = take_apart(text)
+    return "claim" if parts.claims else "refusal" if parts.refusals else "courtesy"
+
+
 def main() -> None:
     """Print the report; write the weights if told to."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -258,6 +288,7 @@ def main() -> None:
         "cpus": os.cpu_count(),
         "sentences": len(sentences),
         "folds": measured(sentences, probabilities),
+        "held_out": held_out(),
         "sentences_that_taught_nothing": measured(unread, model.predict_proba(matrix(unread))),
     }
     print(json.dumps(report, indent=1))

@@ -23,8 +23,8 @@ SECTIONS: Final[Mapping[str, Sequence[str]]] = {
         ),
         msgid("If none did: open the example traces. The fault of each names the stage."),
         msgid(
-            "If the notes say different_judges: the judge changed, not the application. Wait until "
-            "it has judged both windows."
+            "If it was judged by different judges (different_judges): the judge changed, not the "
+            "application. Wait until it has judged both windows."
         ),
     ),
     "threshold": (

@@ -34,7 +34,7 @@ class Mark:
     at: datetime
     name: str
     kind: str = "release"
-    """Style class: `release` or `alert`."""
+    """Style class: `release`, `break` or `alert`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,7 +176,9 @@ class _Drawing:
 
     def values(self) -> Markup:
         """The names of the levels, beside the plot."""
-        width = 8 + _LETTER * max(len(label) for _, label in self.scale.ticks)
+        # A percent sign is as wide as one and a half digits.
+        letters = max(len(label) + 0.5 * label.count("%") for _, label in self.scale.ticks)
+        width = 8 + _LETTER * letters
         texts = [_VALUE.format(width - 6, self.y(v) + 4, label) for v, label in self.scale.ticks]
         return _VALUES.format(width, self.frame.height, svg.joined(texts))
 

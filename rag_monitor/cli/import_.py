@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, date, datetime, time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Final
+from urllib.parse import urlencode
 from zoneinfo import ZoneInfo, available_timezones
 
 import typer
@@ -55,11 +56,13 @@ class RepeatedIds:
     def __init__(self, outcome: Outcome) -> None:
         self._outcome = outcome
         self._seen: set[int] = set()
+        self.apps: set[str] = set()
 
     def look(self, number: int, row: Row) -> None:
         """Count the row; which of those of one id is kept is the monitor's decision."""
         app = row.get("app")
         name = clean_name(app) if isinstance(app, str) else ""
+        self.apps.add(name)
         try:
             trace_id = row_trace_id(row, DEFAULT_PROJECT, name or "unknown")
         except (IngestError, ValueError, RecursionError):
@@ -71,6 +74,7 @@ class RepeatedIds:
 
 
 _UTC: Final = "UTC"
+_DAY: Final = timedelta(days=1)
 
 
 def zone_named(name: str) -> str:
@@ -105,11 +109,25 @@ class StartTimes:
         self._name = zone
         self._zone: ZoneInfo | None = None
         self._now = now
+        self._first: datetime | None = None
+        self._last: datetime | None = None
+        self._undated = False
+
+    @property
+    def ends(self) -> tuple[datetime, datetime | None] | None:
+        """The first and the last time; the last is None where the moment of import counts.
+
+        None: all rows are of today, as every page shows without being asked.
+        """
+        if self._first is None or self._first > self._now() - _DAY:
+            return None
+        return self._first, None if self._undated else self._last
 
     def look(self, number: int, row: Row) -> None:
         """Give the row's time its zone; what is no time is left for the monitor to refuse."""
         moment = _moment(row.get("started_at"))
         if moment is None:
+            self._undated = True
             return
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=self._known_zone())
@@ -119,6 +137,10 @@ class StartTimes:
                 row["started_at"] = moment.isoformat()
         if not believable(moment, self._now()):
             self._outcome.times_replaced.add(number)
+            self._undated = True
+            return
+        self._first = min(self._first or moment, moment)
+        self._last = max(self._last or moment, moment)
 
     def _known_zone(self) -> ZoneInfo:
         if self._zone is None:
@@ -203,9 +225,9 @@ def import_file(
     pace = Pace(per_second=speed, patience_s=patience)
     outcome = Outcome()
     rows = _read(file, form, app, parse_columns(columns), outcome.unread_passages)
+    times, ids = StartTimes(outcome, lambda: _zone(zone)), RepeatedIds(outcome)
     if form is Format.TRACE_JSON:
-        times = StartTimes(outcome, lambda: _zone(zone))
-        rows = looked_at(rows, times.look, RepeatedIds(outcome).look)
+        rows = looked_at(rows, times.look, ids.look)
     with (
         Remote(url, api_key) as monitor,
         Progress(console=progress_console(as_json), transient=True) as bar,
@@ -222,9 +244,27 @@ def import_file(
             ),
         )
         replay.run(rows, outcome)
-    _report(outcome, _unit(file, form), language, as_json=as_json)
+    page = page_of(monitor.url, ids.apps, times.ends) if outcome.accepted else None
+    _report(outcome, _unit(file, form), page, language, as_json=as_json)
     if outcome.rejected:
         raise typer.Exit(1)
+
+
+def page_of(url: str, apps: Collection[str], ends: tuple[datetime, datetime | None] | None) -> str:
+    """Where what was imported is shown.
+
+    Args:
+        url: Of the monitor.
+        apps: Applications of the rows; of several, the page shows all.
+        ends: As of `StartTimes`.
+    """
+    query = {"app": next(iter(apps))} if len(apps) == 1 and all(apps) else {}
+    if ends is not None:
+        first, last = ends
+        query["from"] = f"{first.astimezone(UTC):%Y-%m-%dT%H:%MZ}"
+        if last is not None:
+            query["to"] = f"{last.astimezone(UTC) + timedelta(minutes=1):%Y-%m-%dT%H:%MZ}"
+    return f"{url}/?{urlencode(query)}" if query else f"{url}/"
 
 
 def _zone(given: str | None) -> str:
@@ -242,7 +282,7 @@ def _zone(given: str | None) -> str:
     return zone
 
 
-def _report(outcome: Outcome, unit: str, language: str, *, as_json: bool) -> None:
+def _report(outcome: Outcome, unit: str, page: str | None, language: str, *, as_json: bool) -> None:
     for text in outcome.problems[:10]:
         print_problem(text)
     for text, lines in (
@@ -258,6 +298,8 @@ def _report(outcome: Outcome, unit: str, language: str, *, as_json: bool) -> Non
     else:
         summary = outcome.summary()
         summary["problems"] = [translate(text, language) for text in outcome.problems]
+        if page is not None:
+            summary["page"] = page
         print_fields(fields_in(summary, language))
 
 

@@ -112,6 +112,7 @@ _FIELDS: Final = {
         Message.within("field", "passages"),
         Message.within("field", "feedback"),
         Message.within("field", "reported_scores"),
+        Message.within("field", "page"),
         Message.within("field", "replies"),
         Message.within("field", "outbox"),
     )

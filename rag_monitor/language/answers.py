@@ -12,9 +12,9 @@ from typing import Final
 from rag_monitor.language.refusals import APOLOGY
 from rag_monitor.language.sentence_kinds import sentence_kind
 
-COURTESY_FROM: Final = 0.7
-"""Probability from which a sentence is one: of a hundred statements that were written to look
-like one, one is taken for it (`benchmarks/embedded_judge/train_sentence_kinds.py`)."""
+COURTESY_FROM: Final = 0.8
+"""Probability from which a sentence is one: of a hundred statements that taught nothing, one is
+taken for it (`benchmarks/embedded_judge/train_sentence_kinds.py`)."""
 _APOLOGY_REST: Final = 24
 """Characters in which an apology says what for; what is longer states something besides."""
 _LEAD_IN: Final = re.compile(r"[:：]\s*$")

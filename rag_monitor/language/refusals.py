@@ -10,9 +10,9 @@ from rag_monitor.language.hints import Hints
 from rag_monitor.language.refusal_patterns import HAN_NOT_MINE, HAN_SILENT, NOT_MINE, SILENT
 from rag_monitor.language.sentence_kinds import sentence_kind
 
-REFUSAL_FROM: Final = 0.8
-"""Probability from which a sentence declines: of a hundred statements that were written to look
-like it, at most two are taken for it (`benchmarks/embedded_judge/train_sentence_kinds.py`)."""
+REFUSAL_FROM: Final = 0.9
+"""Probability from which a sentence declines: of two hundred statements that taught nothing, one is
+taken for it (`benchmarks/embedded_judge/train_sentence_kinds.py`)."""
 
 APOLOGY: Final = re.compile(
     r"^(?:(?:i'm|i am|we're|we are) )?(?:very |so |really |truly )?sorry "

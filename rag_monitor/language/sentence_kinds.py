@@ -18,7 +18,7 @@ from math import exp, sqrt
 from typing import Final, NamedTuple
 from zlib import crc32
 
-BUCKETS: Final = 1 << 14
+BUCKETS: Final = 1 << 16
 """Of n-grams; two that share one share a weight."""
 MAX_TOKENS: Final = 60
 """Of a sentence that are read: what is longer than a courtesy or a refusal states something."""

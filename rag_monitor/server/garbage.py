@@ -20,8 +20,10 @@ _MIDDLE: Final = 4
 """Collections of young objects before those that stayed are collected too."""
 _FULL: Final = 1
 """Collections of the middle generation before a full one, which reads what survived these few."""
-_GROWTH: Final = 2.0
-"""A thorough collection is due when so many times the objects are frozen that the last one left."""
+_GROWTH: Final = 4.0
+"""A thorough collection is due when so many times the objects are frozen that the last one left.
+
+Caches that fill after a start double the objects more than once, and nothing of that is garbage."""
 _COUNT_EVERY_S: Final = 10.0
 """Counting frozen objects walks all of them."""
 _THOROUGH_EVERY_S: Final = 3_600.0

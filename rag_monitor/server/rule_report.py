@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from rag_monitor.domain.alert import AlertRule
 from rag_monitor.domain.rule_state import RuleState, Verdict
@@ -17,6 +18,8 @@ class RuleReport:
     """Of rules that cannot tell."""
     watching: int = 0
     """Rules times apps on which there is something to watch."""
+    by_rule: Mapping[str, Counter[Verdict]] = field(default_factory=dict)
+    """Of each rule that looked at one of the apps: on how many of them it says what."""
 
 
 def report_of(
@@ -36,7 +39,11 @@ def report_of(
         if state.verdict is not Verdict.IDLE and state.app in apps
         if (rule := in_force.get(state.rule)) is not None and rule.app in {"*", state.app}
     ]
+    by_rule: dict[str, Counter[Verdict]] = defaultdict(Counter)
+    for state in watching:
+        by_rule[state.rule][state.verdict] += 1
     return RuleReport(
         untold=[state for state in watching if state.verdict is Verdict.CANNOT_TELL],
         watching=len(watching),
+        by_rule=dict(by_rule),
     )

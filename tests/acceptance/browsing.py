@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 SERIOUS = ("serious", "critical")
+PATIENCE_MS = 90_000
+"""How long what a page shows may take on a busy machine."""
 
 
 @contextlib.contextmanager

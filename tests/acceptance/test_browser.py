@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.acceptance.browsing import accessibility, chromium, demonstration, overflow, watched
+from tests.acceptance.browsing import (
+    PATIENCE_MS,
+    accessibility,
+    chromium,
+    demonstration,
+    overflow,
+    watched,
+)
 from tests.acceptance.running import eventually, http
 
 if TYPE_CHECKING:
@@ -17,7 +24,6 @@ if TYPE_CHECKING:
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
 expect, TimeoutError = playwright.expect, playwright.TimeoutError
-PATIENCE_MS = 90_000
 expect.set_options(timeout=PATIENCE_MS)
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]

@@ -200,6 +200,22 @@ def test_what_was_typed_is_kept(page: Page) -> None:
     assert page.get_by_label("Your name").input_value() == "Mia"
 
 
+def test_what_was_copied_or_pressed_is_done_with(page: Page) -> None:
+    alerts_page(page)
+    page.evaluate("getSelection().selectAllChildren(document.querySelector('#rules h2'))")
+    assert not refreshed(page)
+    page.keyboard.press("Control+C")
+    assert refreshed(page)
+
+    alerts_page(page)
+    page.evaluate("getSelection().removeAllRanges()")
+    link = page.get_by_role("link", name="rules watch")
+    link.focus()
+    assert not refreshed(page), "who walks by keyboard would lose the place"
+    link.click()
+    assert refreshed(page)
+
+
 def test_the_way_back_keeps_the_filters_after_a_mark(page: Page) -> None:
     page.goto(LIST)
     page.locator(".tracerow").first.click()

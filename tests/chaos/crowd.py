@@ -8,7 +8,6 @@ in the middle of all that. What ingest, scrapes and readiness take is compared w
 from __future__ import annotations
 
 import contextlib
-import gzip
 import http.client
 import json
 import os
@@ -19,20 +18,21 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from benchmarks.ingest import Template
 from rag_monitor.server.process import tune_interpreter
 from rag_monitor.store import migration
+from tests.chaos.askers import ASKED, Asked, Askers, ask
 from tests.chaos.fleet import Member, serving
 
 READY_S, SCRAPE_S, STOP_S, RATIO = 1.0, 0.05, 5.0, 3.0
 """Bounds: of `/readyz`, of a scrape, of the end beyond the drain time, of ingest's p99."""
 MEMORY_MIB = 1_500
+INGEST = "/v1/traces"
 _SENDERS = 6
 _BATCH = 2
 """Traces of one request."""
@@ -57,25 +57,33 @@ class Plan:
     names: int = 1_000
     """Names of apps that the server keeps apart."""
 
+    def askers(self, port: int) -> Askers:
+        """Who asks meanwhile."""
+        return Askers(port, self.scrapers, self.scrape_every_s, self.gives_up_s)
 
-@dataclass
-class _Times:
-    """What was measured in one part of the run."""
 
-    ingest: list[float] = field(default_factory=list)
-    scrapes: list[float] = field(default_factory=list)
-    ready: list[float] = field(default_factory=list)
-    alive: list[float] = field(default_factory=list)
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What was measured in one part of the run, in seconds."""
+
+    ingest: list[float]
+    scrapes: list[float]
+    ready: list[float]
+    alive: list[float]
     """`/healthz`, which does nothing: what the machine adds to every other figure."""
-    statuses: Counter[str] = field(default_factory=Counter)
+    statuses: Counter[str]
 
-    over: bool = False
-
-    def add(self, values: list[float], seconds: float, said: str) -> None:
-        """Note an answer, unless the part of the run that asked is over."""
-        if not self.over:
-            values.append(seconds)
-            self.statuses[said] += 1
+    @classmethod
+    def of(cls, asked: Asked, part: tuple[float, float]) -> _Part:
+        """What was asked between two moments."""
+        by_path = {path: asked.between(path, *part) for path in (INGEST, *ASKED)}
+        statuses = Counter(
+            f"{path} {one.status}" for path, answers in by_path.items() for one in answers
+        )
+        return cls(
+            *([one.seconds for one in by_path[path]] for path in (INGEST, *ASKED)),
+            statuses=statuses,
+        )
 
     def summary(self) -> dict[str, Any]:
         return {
@@ -90,6 +98,7 @@ class _Times:
             "ready_max_ms": _ms(max(self.ready, default=0.0)),
             "healthz_p50_ms": _ms(_quantile(self.alive, 0.5)),
             "healthz_max_ms": _ms(max(self.alive, default=0.0)),
+            "healthz_over_scrape_bound": sum(one > SCRAPE_S for one in self.alive),
             "answers": dict(self.statuses),
         }
 
@@ -102,12 +111,9 @@ class _Scene:
     server: Member
     stop: threading.Event = field(default_factory=threading.Event)
     crowded: bool = False
-    times: _Times = field(default_factory=_Times)
+    sent: Asked = field(default_factory=Asked)
     acknowledged: list[str] = field(default_factory=list)
     memory: list[float] = field(default_factory=list)
-    page: str = ""
-    refusals: Counter[str] = field(default_factory=Counter)
-    """Status and body of what was refused."""
 
     def __post_init__(self) -> None:
         """Have the requests ready: making them takes longer than sending them."""
@@ -125,69 +131,40 @@ class _Scene:
         while not self.stop.wait(max(0.0, due - time.monotonic())):
             due = max(due + every, time.monotonic() - 1)
             template.rename(_name(draw.randrange(self.plan.apps) if self.crowded else 0))
-            body, times, began = bytes(template.renew()), self.times, time.monotonic()
-            connection = connection or self._connect(10)
-            status, reply = _ask(connection, "POST", "/v1/traces", body)
-            times.add(times.ingest, time.monotonic() - began, f"ingest {status}")
-            self.note(status, reply)
+            body, began = bytes(template.renew()), time.monotonic()
+            connection = connection or http.client.HTTPConnection(
+                "127.0.0.1", self.server.port, timeout=10
+            )
+            status, reply = ask(connection, "POST", INGEST, body)
+            self.sent.note(INGEST, began, status, reply)
             if status == 200:
                 self.acknowledged += template.trace_ids()
             else:
                 connection.close()
                 connection = None
 
-    def note(self, status: int, reply: bytes) -> None:
-        """Keep what a refusal gave as its reason."""
-        if status not in {0, 200}:
-            self.refusals[f"{status} {reply[:300].decode(errors='replace')}"] += 1
-
-    def scrape(self, number: int) -> None:
-        """Ask for `/metrics` and give up soon, as an impatient Prometheus."""
-        every = self.plan.scrape_every_s
-        self.stop.wait(every * number / max(1, self.plan.scrapers))
-        while not self.stop.is_set():
-            times, began = self.times, time.monotonic()
-            connection = self._connect(self.plan.gives_up_s)
-            # As Prometheus asks.
-            status, body = _ask(connection, "GET", "/metrics", headers={"Accept-Encoding": "gzip"})
-            times.add(times.scrapes, time.monotonic() - began, f"scrape {status}")
-            self.page = gzip.decompress(body).decode() if status == 200 else self.page
-            connection.close()
-            self.stop.wait(max(0.0, every - (time.monotonic() - began)))
-
-    def look(self) -> None:
-        """Ask whether it lives and is ready, and how much memory it has."""
+    def weigh(self) -> None:
+        """Note how much memory it has."""
         while not self.stop.wait(0.5):
-            times = self.times
-            for path, found in (("/healthz", times.alive), ("/readyz", times.ready)):
-                began = time.monotonic()
-                connection = self._connect(10)
-                status, reply = _ask(connection, "GET", path)
-                times.add(found, time.monotonic() - began, f"{path} {status}")
-                self.note(status, reply)
-                connection.close()
             with contextlib.suppress(OSError):
                 self.memory.append(_resident_mib(self.server.pid))
 
-    def part(self, seconds: float, *, crowded: bool) -> _Times:
-        """Let one part of the run go by; what was measured once it had settled."""
+    def part(self, seconds: float, *, crowded: bool) -> tuple[float, float]:
+        """Let one part of the run go by; from when, settled, until when it lasted."""
         self.crowded = crowded
         time.sleep(self.plan.settle_s)
-        self.times = measured = _Times()
+        began = time.monotonic()
         time.sleep(seconds)
-        measured.over = True
-        self.times = _Times()
-        return measured
+        return began, time.monotonic()
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
         """With everybody at work; afterwards nobody is."""
-        work = [threading.Thread(target=self.look, daemon=True)]
-        for count, target in ((_SENDERS, self.send), (self.plan.scrapers, self.scrape)):
-            work += [
-                threading.Thread(target=target, args=(number,), daemon=True)
-                for number in range(count)
-            ]
+        work = [threading.Thread(target=self.weigh, daemon=True)]
+        work += [
+            threading.Thread(target=self.send, args=(number,), daemon=True)
+            for number in range(_SENDERS)
+        ]
         for thread in work:
             thread.start()
         try:
@@ -196,9 +173,6 @@ class _Scene:
             self.stop.set()
             for thread in work:
                 thread.join(30)
-
-    def _connect(self, timeout_s: float) -> http.client.HTTPConnection:
-        return http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=timeout_s)
 
 
 def run(plan: Plan, url: str | None = None) -> dict[str, Any]:
@@ -217,14 +191,16 @@ def run(plan: Plan, url: str | None = None) -> dict[str, Any]:
         server.start()
         try:
             _await(server)
-            with scene.running():
+            with plan.askers(server.port) as askers, scene.running():
                 alone = scene.part(plan.alone_s, crowded=False)
                 crowd = scene.part(plan.crowd_s, crowded=True)
                 began = time.monotonic()
                 server.send(signal.SIGTERM)
                 status = server.wait(plan.drain_s + 60)
                 ended_s = time.monotonic() - began
-            return _report(plan, scene, alone, crowd, ended_s, status, _stored(url))
+            asked = askers.asked.and_of(scene.sent)
+            parts = _Part.of(asked, alone), _Part.of(asked, crowd)
+            return _report(plan, scene, asked, parts, ended_s, status, _stored(url))
         finally:
             server.end()
 
@@ -232,12 +208,13 @@ def run(plan: Plan, url: str | None = None) -> dict[str, Any]:
 def _report(
     plan: Plan,
     scene: _Scene,
-    alone: _Times,
-    crowd: _Times,
+    asked: Asked,
+    parts: tuple[_Part, _Part],
     ended_s: float,
     status: int,
     stored: set[str],
 ) -> dict[str, Any]:
+    alone, crowd = parts
     ratio = _quantile(crowd.ingest, 0.99) / max(_quantile(alone.ingest, 0.99), 1e-9)
     lost = len(set(scene.acknowledged) - stored)
     peak = max(scene.memory, default=0.0)
@@ -261,7 +238,7 @@ def _report(
         "plan": asdict(plan),
         "alone": alone.summary(),
         "crowd": crowd.summary(),
-        "refusals": dict(scene.refusals.most_common(20)),
+        "refusals": dict(asked.refusals.most_common(20)),
         "log": [
             line
             for line in scene.server.log(20_000).splitlines()
@@ -275,9 +252,9 @@ def _report(
         "memory_mib": [round(m) for m in scene.memory[:: max(1, len(scene.memory) // 12)]],
         "acknowledged": len(scene.acknowledged),
         "lost": lost,
-        "series": len([line for line in scene.page.splitlines() if not line.startswith("#")]),
-        "apps_folded": _figure(scene.page, "rag_monitor_apps_folded"),
-        "names_folded": _figure(scene.page, 'rag_monitor_names_folded_total{kind="app"}'),
+        "series": len([line for line in asked.page.splitlines() if not line.startswith("#")]),
+        "apps_folded": _figure(asked.page, "rag_monitor_apps_folded"),
+        "names_folded": _figure(asked.page, 'rag_monitor_names_folded_total{kind="app"}'),
         "cpus": os.cpu_count(),
         "load_average": round(os.getloadavg()[0], 1),
     }
@@ -285,22 +262,6 @@ def _report(
 
 def _name(number: int) -> str:
     return f"pod-{number:05d}"
-
-
-def _ask(
-    connection: http.client.HTTPConnection,
-    method: str,
-    path: str,
-    body: bytes | None = None,
-    headers: Mapping[str, str] = MappingProxyType({"Content-Type": "application/x-protobuf"}),
-) -> tuple[int, bytes]:
-    """Status and body; 0 where there was no answer in time."""
-    try:
-        connection.request(method, path, body, dict(headers))
-        response = connection.getresponse()
-        return response.status, response.read()
-    except (OSError, http.client.HTTPException):
-        return 0, b""
 
 
 def _await(server: Member, within_s: float = 60.0) -> None:

@@ -90,7 +90,8 @@ def _rate_of(context: EvaluationContext, kind: HitKind, name: str) -> _Rate:
 def _finding(
     context: EvaluationContext, rate: _Rate, *, active: bool | None, others: Iterable[_Rate]
 ) -> Finding:
-    rule, now, before = context.rule, rate.now, rate.before
+    rule, before = context.rule, rate.before
+    now = at_rule_level(rate.now, rule)
     limit = before.value if before is not None else number(rule, "min_rate")
     baseline = (
         Message.within("hit rate", "limit")

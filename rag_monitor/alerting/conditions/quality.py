@@ -45,9 +45,9 @@ def threshold(context: EvaluationContext) -> Finding:
     return Finding(
         active=active,
         value=estimate.value,
-        lower=estimate.lower,
-        upper=estimate.upper,
-        level=estimate.confidence,
+        lower=wide.lower,
+        upper=wide.upper,
+        level=wide.confidence,
         judged=estimate.judged,
         summary=Message(
             "{metric} of {subject} is {value}, {relation} {limit} ({level} interval {bounds}; "
@@ -95,7 +95,8 @@ def drop(context: EvaluationContext) -> Finding:
     if INCOMPLETE in now.notes or INCOMPLETE in before.notes:
         return _inconclusive(context, now, INCOMPLETE)
     now, before = on_one_judge(context.estimates, now, before, min_judged=rule.min_judged)
-    change = compare(at_rule_level(now, rule), at_rule_level(before, rule))
+    wide = at_rule_level(now, rule)
+    change = compare(wide, at_rule_level(before, rule))
     if change.value is None or change.upper is None or change.lower is None:
         return _inconclusive(context, now, *change.notes, before=before)
     min_drop = required(rule, "min_drop")
@@ -104,9 +105,9 @@ def drop(context: EvaluationContext) -> Finding:
     return Finding(
         active=active,
         value=now.value,
-        lower=now.lower,
-        upper=now.upper,
-        level=now.confidence,
+        lower=wide.lower,
+        upper=wide.upper,
+        level=wide.confidence,
         baseline=before.value,
         judged=now.judged,
         baseline_judged=before.judged,

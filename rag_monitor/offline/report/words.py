@@ -8,6 +8,7 @@ from typing import Final
 
 from rag_monitor.i18n import ENGLISH, Message, tag_of, translate
 from rag_monitor.metrics.names import METRIC_NAMES
+from rag_monitor.metrics.reason_words import REASONS
 
 _WORDS: Final[Mapping[str, Message]] = {
     "title": Message("Evaluation report"),
@@ -343,8 +344,10 @@ class Words:
         return f"{self(rate)}{' ' if slash else ''}{of}"
 
     def reason(self, word: str) -> str:
-        """Why a row has no value."""
-        return self._find(_REASONS, word)
+        """Why a row has no value, or a statement its verdict."""
+        return (
+            self._find(_REASONS, word) if word in _REASONS else self._say(REASONS.get(word, word))
+        )
 
     def error(self, text: str) -> str:
         """Why a row failed, as a report lists it: `id: reason`, or `row 3: reason`.

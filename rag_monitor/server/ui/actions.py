@@ -75,6 +75,7 @@ def mark(sent: Form) -> Response:
             metric=sent.get("metric") or None,
             fault=Fault(sent.get("fault")) if sent.get("fault") else None,
             comment=sent.get("comment") or None,
+            corrected_answer="\n".join(sent.get("corrected_answer").splitlines()) or None,
         )
     except (ValidationError, ValueError):
         raise ProblemError(422, "The mark cannot be read; go back and choose again.") from None

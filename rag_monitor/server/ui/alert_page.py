@@ -60,7 +60,7 @@ def _alert_page(me: Visitor, alert_id: str) -> HTMLResponse:
         me,
         "alert.html",
         {
-            "one": opened(me, alert, incident.id if incident is not None else ""),
+            "one": opened(me, alert, incident),
             "incident": incident,
             "history": history_of(me, alert),
             "is_open": alert.state in OPEN_STATES,

@@ -24,7 +24,7 @@ from rag_monitor.domain.window import Window
 from rag_monitor.i18n import msgid
 from rag_monitor.server.ui import catalog
 from rag_monitor.server.ui.numbers import count_text, figure_text, given_share, score_text
-from rag_monitor.server.ui.pictures import AppCharts, Picture, alert_marks
+from rag_monitor.server.ui.pictures import AppCharts, Picture, alert_marks, break_marks
 from rag_monitor.server.ui.rule_form import rule_form
 from rag_monitor.server.ui.view import OPEN_STATES, Viewer, Visitor, page
 from rag_monitor.server.validation import unknown_names
@@ -40,6 +40,7 @@ MAX_COURSES: Final = 5
 """So many open alerts have a chart; each costs as much as one of the overview."""
 _BEFORE: Final = timedelta(days=1)
 _AFTER: Final = timedelta(days=6)
+_USUAL_WINDOW_S: Final = 3600.0
 TRIAL_DAYS: Final = ("0", "1", "7", "30")
 SILENCE_HOURS: Final = {
     "1": msgid("1 hour"),
@@ -74,9 +75,15 @@ class Open:
     worst: Sequence[Worst]
     incident: str
     """Id of the incident that it is a part of; empty: it is of none that is shown."""
+    broke: bool
+    """The course has a mark where it broke."""
     course: Picture | None
     """What the rule looks at, over time; None: of later alerts of a long list, too."""
     runbook: str
+    has_rule: bool
+    """False: somebody deleted it since."""
+    compared: Mapping[str, str]
+    """What an address says that holds the time of the alert against the time before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +125,7 @@ def _alerts(me: Visitor) -> HTMLResponse:
     going_on, past = (
         [_tell(me, one) for one in _incidents(me, app, unfinished=state)] for state in (True, False)
     )
-    parts = {part.id: one.incident.id for one in going_on for part in one.incident.alerts}
+    parts = {part.id: one.incident for one in going_on for part in one.incident.alerts}
     return page(
         me,
         "alerts.html",
@@ -148,7 +155,7 @@ def _open(
     rules: Mapping[str, AlertRule],
     silences: Sequence[Silence],
     now: datetime,
-    incidents: Mapping[str, str],
+    incidents: Mapping[str, Incident],
 ) -> list[Open]:
     alerts = me.open_alerts(app)
     summaries = _look_up(me, alerts)
@@ -159,20 +166,20 @@ def _open(
             rules.get(alert.rule),
             silence_of(alert, silences, now),
             summaries,
-            incident=incidents.get(alert.id, ""),
+            incident=incidents.get(alert.id),
             with_course=place < MAX_COURSES,
         )
         for place, alert in enumerate(alerts)
     ]
 
 
-def opened(me: Visitor, alert: Alert, incident: str) -> Open:
+def opened(me: Visitor, alert: Alert, incident: Incident | None) -> Open:
     """One alert, open or over, with what stands beside it.
 
     Args:
         me: Who looks.
         alert: The alert.
-        incident: Id of its incident, as in `Open`.
+        incident: The one that goes on and holds it; None: there is none.
     """
     now, project = me.services.clock.now(), me.principal.project
     rules = {rule.name: rule for rule in me.services.rules.all(project)}
@@ -195,11 +202,12 @@ def _beside(
     silence: Silence | None,
     summaries: Mapping[str, TraceSummary],
     *,
-    incident: str,
+    incident: Incident | None,
     with_course: bool,
 ) -> Open:
     metric = rule.metric or "" if rule else ""
     finding = _shown(alert)
+    broke_at = _broke_at(alert, finding, incident)
     return Open(
         alert=alert,
         finding=finding,
@@ -207,10 +215,37 @@ def _beside(
         metric=metric,
         figures=figures_of(me, finding, rule),
         worst=[_worst(id, summaries.get(id), metric) for id in finding.worst_traces],
-        incident=incident,
-        course=_course(me, alert, rule, me.services.clock.now()) if with_course else None,
+        incident="" if incident is None else incident.id,
+        course=_course(me, alert, rule, me.services.clock.now(), broke_at) if with_course else None,
+        broke=broke_at is not None,
         runbook=runbook_of(alert),
+        has_rule=rule is not None,
+        compared=_compared(me, alert, rule, broke_at),
     )
+
+
+def _broke_at(alert: Alert, finding: Finding, incident: Incident | None) -> datetime | None:
+    """When the course broke, as the detector or the incident tells it; None: neither does."""
+    parts = () if incident is None else incident.alerts
+    breaks = (part.broke_at for part in parts if part.id == alert.id)
+    return finding.onset_at or next(breaks, None)
+
+
+def _compared(
+    me: Visitor, alert: Alert, rule: AlertRule | None, broke_at: datetime | None
+) -> dict[str, str]:
+    """From when it broke, or else from the beginning of what the rule looked at, to its end."""
+    since = broke_at or alert.started_at - timedelta(seconds=_window_s(me, alert, rule))
+    ends = {"from": since, "to": alert.resolved_at}
+    return {name: end.isoformat() for name, end in ends.items() if end is not None}
+
+
+def _window_s(me: Visitor, alert: Alert, rule: AlertRule | None) -> float:
+    """Over which a rule looks at the app; of a rule that is gone, the usual one."""
+    if rule is not None and rule.window_s is not None:
+        return rule.window_s
+    states = me.services.rule_states.all(alert.project, alert.app)
+    return next((one.window_s for one in states if one.rule == alert.rule), _USUAL_WINDOW_S)
 
 
 def _shown(alert: Alert) -> Finding:
@@ -218,7 +253,9 @@ def _shown(alert: Alert) -> Finding:
     return alert.finding if alert.state in OPEN_STATES else alert.cause
 
 
-def _course(me: Visitor, alert: Alert, rule: AlertRule | None, now: datetime) -> Picture | None:
+def _course(
+    me: Visitor, alert: Alert, rule: AlertRule | None, now: datetime, broke_at: datetime | None
+) -> Picture | None:
     """From a day before the alert on; a week at most."""
     if rule is None:
         return None
@@ -227,7 +264,7 @@ def _course(me: Visitor, alert: Alert, rule: AlertRule | None, now: datetime) ->
         me=me,
         source=me.services.estimates.once(),
         selection=Selection(project=alert.project, app=alert.app, window=window),
-        marks=alert_marks(me, [alert], window),
+        marks=(*break_marks(me, broke_at, window), *alert_marks(me, [alert], window)),
     )
     return charts.watched(rule)
 

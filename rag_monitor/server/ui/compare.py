@@ -14,7 +14,6 @@ from starlette.responses import HTMLResponse, Response
 from rag_monitor.aggregation.estimates import Estimates
 from rag_monitor.domain.fault import FAULT_METRICS
 from rag_monitor.domain.hit import HitKind
-from rag_monitor.domain.rollup import REFUSAL_METRIC, SATISFACTION_METRIC
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.window import Window
 from rag_monitor.i18n import msgid
@@ -22,7 +21,8 @@ from rag_monitor.metrics.fault_words import STAGES
 from rag_monitor.server.csv_text import csv_text
 from rag_monitor.server.quality import LATENCIES, SHOWN_METRICS
 from rag_monitor.server.ui import changes
-from rag_monitor.server.ui.changes import ERRORS, Changed
+from rag_monitor.server.ui.behind import behind
+from rag_monitor.server.ui.changes import Changed
 from rag_monitor.server.ui.numbers import quantile_name
 from rag_monitor.server.ui.period import Period
 from rag_monitor.server.ui.view import Viewer, Visitor, page
@@ -39,12 +39,6 @@ AGAINST: Final = {
 """What a stretch of time is held against, and how it is called in English."""
 _LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 _QUANTILES: Final = (0.5, 0.9, 0.99)
-_BEHIND: Final = {
-    REFUSAL_METRIC: {"refused": "true"},
-    SATISFACTION_METRIC: {"rating": "down"},
-    ERRORS: {"status": "error"},
-}
-"""Which traces are behind a share."""
 _COLUMNS: Final = (
     "metric",
     "name",
@@ -179,7 +173,7 @@ def _worst(choice: _Choice, row: Changed) -> dict[str, str]:
         return {**where, row.metric.value: row.name}
     if fault := FAULT_METRICS.get(row.metric):
         return {**where, "fault": fault.value}
-    return where | _BEHIND.get(row.metric, {"metric": row.metric, "sort": "score", "order": "asc"})
+    return where | behind(row.metric)
 
 
 def _csv_row(row: Changed) -> dict[str, object]:

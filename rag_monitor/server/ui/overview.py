@@ -30,6 +30,7 @@ from rag_monitor.server.quality import (
     read_together,
 )
 from rag_monitor.server.ui import app_table, changes
+from rag_monitor.server.ui.behind import behind
 from rag_monitor.server.ui.changes import Changed
 from rag_monitor.server.ui.pictures import (
     DRAWN,
@@ -39,6 +40,7 @@ from rag_monitor.server.ui.pictures import (
     release_marks,
     traffic_spark,
 )
+from rag_monitor.server.ui.take_along import sending_command
 from rag_monitor.server.ui.view import Viewer, Visitor, page
 from rag_monitor.server.validation import Unknown, unknown_names
 
@@ -157,7 +159,9 @@ def _overview(me: Visitor) -> HTMLResponse:
             | bad_cursor,
             "alerts": alerts,
             "most_banners": MAX_BANNERS,
+            "behind": behind,
             "endpoint": me.address,
+            "request": sending_command(me.address),
             "backlog": me.services.tasks.backlog(me.services.clock.now()),
             "assembling": me.services.assembling(me.principal.project),
         },

@@ -300,6 +300,8 @@ def settings_page(
     """
     settings = me.services.settings
     rules = me.services.rules.all(me.principal.project)
+    apps = me.services.traces.apps(me.principal.project)
+    saved = me.request.query_params.get("saved")
     keys = (
         me.services.keys.list(me.principal.project) if me.principal.allows(KeyScope.ADMIN) else []
     )
@@ -308,9 +310,12 @@ def settings_page(
         "settings.html",
         {
             "rules": rules,
+            "report": me.rule_report([app.app for app in apps if app.kept]),
+            "saved": next((rule for rule in rules if rule.name == saved), None),
+            "looks_every_s": settings.worker.rules_every_s,
             **panel(me, form, rules),
             "given_key": key_form or {"name": "", "scopes": KeyScope.INGEST.value, "last_day": ""},
-            "apps": [app.app for app in me.services.traces.apps(me.principal.project)],
+            "apps": [app.app for app in apps],
             "scopes": list(KeyScope),
             "now": me.services.clock.now(),
             "keys": sorted(keys, key=lambda key: key.created_at, reverse=True),

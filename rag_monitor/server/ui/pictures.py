@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Final
 
@@ -268,6 +268,13 @@ def alert_marks(me: Visitor, alerts: Sequence[Alert], window: Window) -> list[Ma
         if alert.fired_at is not None and window.start < alert.fired_at < window.end
     ]
     return sorted(marks, key=lambda mark: mark.at)[-_MOST_ALERTS:]
+
+
+def break_marks(me: Visitor, broke_at: datetime | None, window: Window) -> list[Mark]:
+    """Where a course broke, if that is told and inside the window."""
+    if broke_at is None or not window.start < broke_at < window.end:
+        return []
+    return [Mark(at=broke_at, name=me.translate("it broke"), kind="break")]
 
 
 def judge_marks(points: Sequence[Estimate], name: str) -> list[Mark]:

@@ -67,7 +67,7 @@ def save_rule(sent: Form) -> Response:
             name=old,
         )
         return _refused(sent, _form_of(sent, problems={"name": gone}, original=""))
-    return back("/settings#rules")
+    return back(f"{sent.me.link('/settings', saved=rule.name)}#rules")
 
 
 def _refused(sent: Sent, form: SentRule) -> Response:

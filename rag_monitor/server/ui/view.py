@@ -26,6 +26,7 @@ from rag_monitor.domain.window import Window
 from rag_monitor.i18n import ENGLISH, Message, languages, msgid, name_of, tag_of, translate
 from rag_monitor.metrics import fault_words
 from rag_monitor.metrics.names import with_display_names
+from rag_monitor.metrics.reason_words import REASONS
 from rag_monitor.server.auth import COOKIE, Gate, Principal, Session, gate_of, services_of
 from rag_monitor.server.problems import Problem, ProblemError, preferred_language
 from rag_monitor.server.rule_report import RuleReport, report_of
@@ -77,7 +78,7 @@ def environment() -> Environment:
         KINDS=catalog.KINDS,
         STATES=catalog.STATES,
         STATUSES=catalog.STATUSES,
-        REASONS=catalog.REASONS,
+        REASONS=REASONS,
         DRAWN=catalog.DRAWN,
         FAULTS=fault_words.FAULTS,
         STAGES=fault_words.STAGES,
@@ -86,6 +87,7 @@ def environment() -> Environment:
         EVIDENCE=fault_words.EVIDENCE,
         LIKELY=fault_words.LIKELY,
         RULE_KINDS=catalog.RULE_KINDS,
+        RULE_STATES=catalog.RULE_STATES,
         ALERT_ACTIONS=catalog.ALERT_ACTIONS,
         ROLES=catalog.ROLES,
         PARKED=catalog.PARKED,
@@ -197,7 +199,7 @@ class Visitor:
 
     def reason(self, word: str) -> str:
         """A machine word in the visitor's language; one that nobody knows stays as it is."""
-        return self.translate(catalog.REASONS.get(word, word))
+        return self.translate(REASONS.get(word, word))
 
     def note(self, word: str) -> str:
         """What stands beside a number, in the visitor's language."""

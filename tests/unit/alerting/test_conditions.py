@@ -115,9 +115,9 @@ def test_a_rule_may_say_how_sure_it_wants_to_be() -> None:
 @pytest.mark.parametrize(
     ("item", "level"),
     [
-        (DROP, 0.95),
-        (rule(RuleKind.THRESHOLD, metric="faithfulness", params={"below": 0.8}), 0.95),
-        (rule(RuleKind.HIT_RATE, metric="plugin", params={"name": "search"}), 0.95),
+        (DROP, 0.999),
+        (rule(RuleKind.THRESHOLD, metric="faithfulness", params={"below": 0.8}), 0.999),
+        (rule(RuleKind.HIT_RATE, metric="plugin", params={"name": "search"}), 0.999),
         (rule(RuleKind.LATENCY, metric="end_to_end_ms", params={"confidence": 0.99}), 0.99),
         (rule(RuleKind.JUDGE_FAILURES, metric="faithfulness"), 0.999),
         (rule(RuleKind.BURN_RATE, metric="faithfulness", params={"slo": 0.95}), None),

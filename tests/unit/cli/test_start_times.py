@@ -6,10 +6,11 @@ import json
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from rag_monitor.cli.import_ import StartTimes
+from rag_monitor.cli.import_ import StartTimes, page_of
 from rag_monitor.cli.replay import BadRow, Outcome, looked_at
 from rag_monitor.testing import EPOCH
 from tests.unit.cli.test_commands import FakeMonitor, monitor, run
@@ -54,6 +55,34 @@ def test_times_that_cannot_be_true_are_counted_and_the_first_are_named() -> None
 
     assert outcome.times_replaced.count == 22
     assert str(outcome.times_replaced) == "2, 3, 4, 5, 6, 7, 8, 9, 10, 11 …"
+
+
+@pytest.mark.parametrize(
+    ("ago", "query"),
+    [
+        ((0, 23), {"app": ["faq"]}),
+        ((24, 72), {"app": ["faq"], "from": ["2026-01-02T12:00Z"], "to": ["2026-01-04T12:01Z"]}),
+        ((None, 72), {"app": ["faq"], "from": ["2026-01-02T12:00Z"]}),
+        ((None,), {"app": ["faq"]}),
+    ],
+)
+def test_the_page_that_is_named_shows_all_that_was_imported(
+    ago: tuple[int | None, ...], query: dict[str, list[str]]
+) -> None:
+    times = StartTimes(Outcome(), lambda: "UTC", lambda: EPOCH)
+    for number, hours in enumerate(ago, 1):
+        time = None if hours is None else (EPOCH - timedelta(hours=hours)).isoformat()
+        times.look(number, {"question": "q", "started_at": time})
+
+    address = page_of("http://h", {"faq"}, times.ends)
+
+    assert address.startswith("http://h/?")
+    assert parse_qs(urlsplit(address).query) == query
+
+
+@pytest.mark.parametrize("apps", [set(), {""}, {"faq", "desk"}])
+def test_of_several_applications_the_page_shows_all(apps: set[str]) -> None:
+    assert page_of("http://h", apps, None) == "http://h/"
 
 
 @pytest.fixture

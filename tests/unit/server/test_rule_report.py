@@ -58,6 +58,30 @@ def test_only_rules_that_watch_the_app_and_cannot_tell_are_named() -> None:
     assert report.watching == 1
 
 
+async def test_the_list_of_rules_says_how_each_stands(services: Services) -> None:
+    apps = [app.app for app in services.traces.apps("default")]
+    states = kept(
+        *(state(app=app, verdict=Verdict.OK) for app in apps[1:]),
+        state(app=apps[0], verdict=Verdict.FIRING),
+        state("end-to-end latency", apps[0], verdict=Verdict.OK),
+    )
+    services = replace(services, rule_states=states)  # type: ignore[arg-type]
+    services.rules.save(replace(RULES[0], name="new"))
+    async with open_client(services, headers=HTML) as client:
+        pages = [(await client.get(path)).text for path in ("/alerts", "/settings?saved=no+such")]
+
+    for text in pages:
+        rows = {row.split("</th>")[0]: row for row in text.split("<tr>") if 'scope="row"' in row}
+        (drop,) = (row for name, row in rows.items() if f">{RULE}</a>" in name)
+        (latency,) = (row for name, row in rows.items() if ">end-to-end latency</a>" in name)
+        (new,) = (row for name, row in rows.items() if ">new</a>" in name)
+        assert '<span class="badge firing">firing 1</span>' in drop
+        assert f'<span class="badge calm">quiet {len(apps) - 1}</span>' in drop
+        assert '<span class="badge calm">quiet</span>' in latency
+        assert '<span class="badge' not in new
+        assert "Saved: " not in text
+
+
 def test_a_rule_that_has_nothing_to_watch_is_not_counted() -> None:
     assert report_of([state(verdict=Verdict.IDLE)], RULES, ["support-bot"]).watching == 0
 

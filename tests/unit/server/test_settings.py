@@ -39,6 +39,18 @@ def _original(text: str) -> str:
     return found[1]
 
 
+async def test_a_saved_rule_is_said_to_be_saved_and_to_look_again(
+    browser: httpx.AsyncClient,
+) -> None:
+    token = await _saved(browser, "low")
+    for name, enabled in (("low", "on"), ("off", "")):
+        form = RULE | {"token": token, "name": name, "enabled": enabled}
+        answer = await browser.post("/ui/rules", data=form)
+        text = (await browser.get(answer.headers["location"])).text
+        assert f"Saved: {name}." in text
+        assert ("It looks again within 15 s." in text) is bool(enabled)
+
+
 async def test_a_renamed_rule_is_one_rule_and_one_change(
     browser: httpx.AsyncClient, services: Services
 ) -> None:
@@ -50,7 +62,7 @@ async def test_a_renamed_rule_is_one_rule_and_one_change(
     answer = await browser.post("/ui/rules", data=form)
 
     assert original == "low"
-    assert (answer.status_code, answer.headers["location"]) == (303, "/settings#rules")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/settings?saved=lower#rules")
     assert set(services.rules.rules) == before | {"lower"}  # type: ignore[attr-defined]
     event = services.audit.events[-1]  # type: ignore[attr-defined]
     assert (event.action, event.target) == ("rule.save", "lower")

@@ -12,12 +12,14 @@ import pytest
 from rag_monitor.domain.feedback import Feedback
 from rag_monitor.domain.rating import RatingKind
 from rag_monitor.server.services import Services
-from rag_monitor.server.ui.take_along import curl_command, golden_item
+from rag_monitor.server.ui.take_along import curl_command, golden_item, sending_command
 from rag_monitor.testing import EPOCH, make_trace
 from tests.unit.server.conftest import open_client
+from tests.unit.server.fakes import make_services
 from tests.unit.server.story import make_stored
-from tests.unit.server.test_pages import HTML
+from tests.unit.server.test_pages import HTML, token_of
 
+ADDRESS = "http://127.0.0.1"
 TRACE = make_trace(question="保修多久？", answer="Two years.")
 
 
@@ -72,6 +74,28 @@ def test_the_command_is_one_whatever_the_address_holds() -> None:
     command = curl_command("http://h/a'b $(x)", "0" * 32)
 
     assert shlex.split(command)[-1] == "http://h/a'b $(x)/api/v1/traces/" + "0" * 32
+
+
+async def test_the_command_of_the_empty_page_sends_a_trace() -> None:
+    services = make_services(empty=True)
+    *_, header, url, _, body = shlex.split(sending_command(ADDRESS).replace("\\\n", ""))
+    name, _, value = header.partition(": ")
+    async with open_client(services) as client:
+        taken = await client.post(url, content=body, headers={name: value})
+
+    assert (taken.status_code, taken.json()["accepted"]) == (200, 1)
+
+
+async def test_a_correction_on_the_page_becomes_the_reference(services: Services) -> None:
+    trace_id = next(iter(services.traces.stored))[1]  # type: ignore[attr-defined]
+    async with open_client(services, headers=HTML) as client:
+        token = token_of((await client.get(f"/traces/{trace_id}")).text)
+        form = {"token": token, "trace_id": trace_id, "value": "bad", "metric": "faithfulness"}
+        said = {"corrected_answer": " Two years.\r\nSee page 3. "}
+        await client.post("/ui/feedback", data=form | said)
+
+    (kept,) = services.feedback.marks  # type: ignore[attr-defined]
+    assert item_of(kept)["reference"] == "Two years.\nSee page 3."
 
 
 async def test_the_page_of_a_trace_offers_both(services: Services) -> None:

@@ -173,9 +173,13 @@ function changed(field) {
   // Where the page selects none, the browser selects the first.
   return field.selectedIndex !== Math.max(0, given.lastIndexOf(true));
 }
+// What was copied is done with, and so is a button that the mouse has pressed.
+let copied = "";
+document.addEventListener("copy", () => { copied = String(window.getSelection()); });
 function busy() {
   const at = document.activeElement;
-  return document.hidden || (main.contains(at) && at !== main) || Boolean(String(window.getSelection()))
+  const focused = main.contains(at) && at !== main && at.matches(":focus-visible:not([data-copy])");
+  return document.hidden || focused || !["", copied].includes(String(window.getSelection()))
     || Boolean(main.querySelector("details[open] form, details[open] .numbers, [data-sent], [data-chart]:hover"))
     || [...main.querySelectorAll("input, select, textarea")].some(changed);
 }
@@ -187,7 +191,9 @@ if (fresh) {
       if (!answer.ok || answer.redirected) return;
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       if (busy()) return;
+      const at = document.activeElement?.dataset.copy;
       main.replaceChildren(...page.getElementById("main").childNodes);
+      if (at) main.querySelector(`[data-copy="${CSS.escape(at)}"]`)?.focus();
       document.dispatchEvent(new Event("refreshed"));
     } catch { /* the server is away for a moment; the next round tries again */ }
   }, Number(fresh.dataset.refresh) * 1000);
