@@ -171,7 +171,8 @@ def test_every_page_fits_and_nothing_on_it_is_a_serious_barrier(
     first = page.locator("a.tracerow").first
     first.wait_for()
     found: list[str] = []
-    for path in (*PAGES, str(first.get_attribute("href"))):
+    trace = str(first.get_attribute("href"))
+    for path in (*PAGES, trace, f"{trace}?spans=yes"):
         page.goto(path)
         found += accessibility(page)
         if overflow(page) > 0:
