@@ -4,8 +4,8 @@ A part of `benchmarks/alert_system.py`, with its machinery. One application with
 good at an objective of 0.95, ten traces a minute of ten sessions that run at a time. Then all its
 metrics fall to 0.70, after the quiet days and once more after each of some single days.
 
-A rate is stated for 30 days, per stream: `burn_rate` 0.2 at most where the truth is one point inside
-the objective, `change` one at the boundary, `drop` 0.25 (docs/alerts.md). `threshold` states none
+Rates are stated for 30 days, per stream: `burn_rate` 0.2 at most where the truth is one point
+inside the objective, `change` one at the boundary, `drop` 0.25 (docs/alerts.md). `threshold` states none
 while the truth is well inside; its limit is 0.90 here. Windows are those that hold 180 judged or
 more: an hour where each trace is judged, else six hours.
 """
@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from benchmarks.alerting_house import EVERY_MINUTES, house
-from benchmarks.simulated_traffic import APPS, METRICS, MINUTE, Clusters, Fall, Traffic
+from benchmarks.simulated_traffic import APPS, METRICS, Clusters, Fall, Traffic
 from rag_monitor.domain.alert import AlertRule, AlertState, RuleKind, Severity
 
 LONGEST: Final = (9, 40)
