@@ -6,9 +6,9 @@ expected time to the first false alarm is then at least A ticks. No independence
 are assumed. Choose what a tick is and keep to it.
 
 Traces of one session break the null without any change: after a bad turn the next is likelier bad
-than q. Each session then brings a factor of many dependent bets, whose expectation is above 1. It is
-brought down to 1 by the root of an order p: by Jensen's inequality any p that is no less than the
-turns of a session does, and while the correlation R of turns is small
+than q. Each session then brings a factor of many dependent bets, whose expectation is above 1. The
+root of an order p brings it down to 1: by Jensen's inequality any p that is no less than the turns
+of a session does, and while the correlation R of turns is small
 
     p = 1 + (design effect - 1) c,    c = l^2 q (1 - q) / (2 E[(1 + l x) log(1 + l x)]),
 
