@@ -5,8 +5,8 @@ good at an objective of 0.95, ten traces a minute of ten sessions that run at a 
 metrics fall to 0.70, after the quiet days and once more after each of some single days.
 
 Rates are stated for 30 days, per stream: `burn_rate` 0.2 at most where the truth is one point
-inside the objective, `change` one at the boundary, `drop` 0.25 (docs/alerts.md). `threshold` states none
-while the truth is well inside; its limit is 0.90 here. Windows are those that hold 180 judged or
+inside the objective, `change` one at the boundary, `drop` 0.25 (docs/alerts.md). `threshold` states
+none while the truth is well inside; its limit is 0.90 here. Windows are those that hold 180 judged or
 more: an hour where each trace is judged, else six hours.
 """
 

@@ -117,7 +117,7 @@ def session_clusters(size: Size, seed: int) -> Iterator[Row]:
 
 
 def clustered_false_alarms(size: Size, seed: int) -> Iterator[Row]:
-    """Mean run of the detector at the null boundary, by minutes of ten traces, as rules see them."""
+    """Mean run of the detector at the null boundary, by minutes of ten traces, as rules see it."""
     limit = 1000.0
     for longest in LONGEST:
         for icc in ICC if not size.quick else (0.0, 0.5):

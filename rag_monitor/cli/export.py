@@ -223,8 +223,8 @@ def _rows(
             if golden is None:
                 yield monitor.get(f"/api/v1/traces/{item['trace_id']}")
             else:
-                found = monitor.get("/api/v1/golden", {name: item[name]})["items"]
-                yield from (_given(row) for row in found)
+                golden_rows = monitor.get("/api/v1/golden", {name: item[name]})["items"]
+                yield from (_given(row) for row in golden_rows)
         except NotFound:
             continue
 

@@ -140,10 +140,10 @@ class Endpoint:
         return [turn for turn in given if isinstance(turn, Mapping) and turn.get("question")]
 
     def _body(self, question: str, history: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        asked = _with(self._options.body, self._options.question_field, question)
+        body = _with(self._options.body, self._options.question_field, question)
         if self._options.history_field is None:
-            return asked
-        return _with(asked, self._options.history_field, _messages(history))
+            return body
+        return _with(body, self._options.history_field, _messages(history))
 
     def _read(self, reply: httpx.Response, answer: Answer, began: float) -> None:
         kind = reply.headers.get("content-type", "")

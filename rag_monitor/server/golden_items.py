@@ -39,10 +39,11 @@ def golden_of_session(services: Services, project: str, session_id: str) -> Item
         NotFound: There is no such session.
     """
     session = services.sessions.get(project, session_id, limit=MOST_TURNS)
-    asked = [turn for turn in session.turns if turn.question and turn.question.strip()]
-    if not asked:
+    with_question = [turn for turn in session.turns if turn.question and turn.question.strip()]
+    if not with_question:
         return None
-    return golden_of_trace(services, services.traces.get(project, asked[-1].trace_id))
+    last = services.traces.get(project, with_question[-1].trace_id)
+    return golden_of_trace(services, last)
 
 
 def golden_item(stored: StoredTrace, history: Sequence[Item] = ()) -> Item | None:
@@ -83,17 +84,19 @@ def with_answer(item: Item, trace: Trace) -> Item:
 
 def _turns_before(services: Services, trace: Trace) -> list[Item]:
     """Of the session as far as it is kept, else those that the trace tells of itself."""
-    told = [_turn(turn.question, turn.answer) for turn in trace.history[-MOST_TURNS:]]
+    own_turns = [_turn(turn.question, turn.answer) for turn in trace.history[-MOST_TURNS:]]
     if not trace.session_id:
-        return told
+        return own_turns
     before = encode_cursor(trace.started_at, trace.trace_id)
     try:
         session = services.sessions.get(
             trace.project, trace.session_id, cursor=before, limit=MOST_TURNS
         )
     except NotFound:  # erased in between
-        return told
-    return [_turn(turn.question, turn.answer) for turn in session.turns if turn.question] or told
+        return own_turns
+    return [
+        _turn(turn.question, turn.answer) for turn in session.turns if turn.question
+    ] or own_turns
 
 
 def _turn(question: str | None, answer: str | None) -> Item:

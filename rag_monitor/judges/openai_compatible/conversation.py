@@ -99,7 +99,9 @@ def _evidence(request: ConversationRequest, room: int) -> dict[str, Any]:
     """The turns, long texts cut first so that all fit: every turn may matter."""
     texts = [clean(text) for turn in request.turns for text in (turn.question, turn.answer)]
     shown = iter(cut_to_fit(texts, room))
-    turns = [{"user": asked, "system": told} for asked, told in zip(shown, shown, strict=True)]
+    turns = [
+        {"user": question, "system": answer} for question, answer in zip(shown, shown, strict=True)
+    ]
     evidence: dict[str, Any] = {"turns": turns}
     if request.left_out:
         evidence = {"earlier_turns_left_out": request.left_out} | evidence
