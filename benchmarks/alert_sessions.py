@@ -6,8 +6,8 @@ metrics fall to 0.70, after the quiet days and once more after each of some sing
 
 Rates are stated for 30 days, per stream: `burn_rate` 0.2 at most where the truth is one point
 inside the objective, `change` one at the boundary, `drop` 0.25 (docs/alerts.md). `threshold` states
-none while the truth is well inside; its limit is 0.90 here. Windows are those that hold 180 judged or
-more: an hour where each trace is judged, else six hours.
+none while the truth is well inside; its limit is 0.90 here. Windows are those that hold 180 judged
+or more: an hour where each trace is judged, else six hours.
 """
 
 from __future__ import annotations
@@ -54,28 +54,27 @@ def clustered(days: float, falls: int, seed: int) -> Iterator[dict[str, Any]]:
 
 def rules(window_s: float) -> list[AlertRule]:
     """Every kind that watches scores, for every metric; named by metric and kind."""
-    named: list[AlertRule] = []
-    for metric in METRICS:
-        for kind, window, params in (
-            (RuleKind.BURN_RATE, 3600.0, {"slo": 0.95, "multiple": 2.0, "short_s": 300.0}),
-            (RuleKind.BURN_RATE, 21_600.0, {"slo": 0.95, "multiple": 1.5, "short_s": 1800.0}),
-            (RuleKind.CHANGE, 21_600.0, {"mu0": 0.95, "days": 30.0}),
-            (RuleKind.DROP, window_s, {"baseline": "previous_window", "min_drop": 0.10}),
-            (RuleKind.THRESHOLD, window_s, {"below": 0.90}),
-        ):
-            named.append(
-                AlertRule(
-                    name=f"{metric} {kind.value} {window:g}",
-                    kind=kind,
-                    metric=metric,
-                    window_s=window,
-                    hold_for_s=120.0 if kind is RuleKind.DROP else 0.0,
-                    min_judged=20 if kind is RuleKind.BURN_RATE else 50,
-                    severity=Severity.PAGE,
-                    params=params,
-                )
-            )
-    return named
+    kinds: tuple[tuple[RuleKind, float, dict[str, float | str]], ...] = (
+        (RuleKind.BURN_RATE, 3600.0, {"slo": 0.95, "multiple": 2.0, "short_s": 300.0}),
+        (RuleKind.BURN_RATE, 21_600.0, {"slo": 0.95, "multiple": 1.5, "short_s": 1800.0}),
+        (RuleKind.CHANGE, 21_600.0, {"mu0": 0.95, "days": 30.0}),
+        (RuleKind.DROP, window_s, {"baseline": "previous_window", "min_drop": 0.10}),
+        (RuleKind.THRESHOLD, window_s, {"below": 0.90}),
+    )
+    return [
+        AlertRule(
+            name=f"{metric} {kind.value} {window:g}",
+            kind=kind,
+            metric=metric,
+            window_s=window,
+            hold_for_s=120.0 if kind is RuleKind.DROP else 0.0,
+            min_judged=20 if kind is RuleKind.BURN_RATE else 50,
+            severity=Severity.PAGE,
+            params=params,
+        )
+        for metric in METRICS
+        for kind, window, params in kinds
+    ]
 
 
 def _watched(

@@ -121,7 +121,7 @@ def clustered_false_alarms(size: Size, seed: int) -> Iterator[Row]:
     limit = 1000.0
     for longest in LONGEST:
         for icc in ICC if not size.quick else (0.0, 0.5):
-            told: Row = {}
+            told: dict[str, float] = {}
             for share in (1.0, SHARE):
                 runs = [
                     _run_to_alarm(random.Random(f"{seed}-{longest}-{icc}-{share}-{n}"), given)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta

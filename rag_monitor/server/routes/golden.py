@@ -43,13 +43,15 @@ def export_golden(
     `rag-monitor golden` asks it anew, `rag-monitor evaluate` scores the answer of then. The
     reference is what people said. Nothing where the question was withheld.
     """
-    if (where.trace_id is None) == (where.session_id is None):
+    trace_id, session_id = where.trace_id, where.session_id
+    if (trace_id is None) == (session_id is None):
         raise ProblemError(422, "Name a trace with `trace_id`, or a session with `session_id`.")
     with services.reading():
-        if where.session_id is not None:
-            item = golden_of_session(services, caller.project, where.session_id)
+        if session_id is not None:
+            item = golden_of_session(services, caller.project, session_id)
         else:
-            item = golden_of_trace(services, services.traces.get(caller.project, where.trace_id))
+            stored = services.traces.get(caller.project, trace_id or "")
+            item = golden_of_trace(services, stored)
         rows = []
         if item is not None:
             trace = services.traces.get(caller.project, item["id"]).trace

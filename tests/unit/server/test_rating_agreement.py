@@ -88,7 +88,7 @@ def test_the_client_tells_it_as_rows_and_as_a_frame(services: Services) -> None:
         frame = monitor.rating_agreement(as_frame="pandas")
         other = monitor.rating_agreement(app="other")
 
-    assert [(row["metric"], row["judge"]) for row in rows][0] == ("faithfulness", str(JUDGE))
+    assert (rows[0]["metric"], rows[0]["judge"]) == ("faithfulness", str(JUDGE))
     assert (rows[0]["satisfied"], rows[0]["dissatisfied"]) == (20, 20)
     assert isinstance(frame, pandas.DataFrame)
     assert list(frame["auroc"].dropna()) == [rows[0]["auroc"]]

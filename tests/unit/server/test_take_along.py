@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from dataclasses import replace
 from typing import Any
@@ -11,8 +10,8 @@ import pytest
 
 from rag_monitor.domain.feedback import Feedback
 from rag_monitor.domain.rating import RatingKind
-from rag_monitor.server.services import Services
 from rag_monitor.server.golden_items import golden_item
+from rag_monitor.server.services import Services
 from rag_monitor.server.ui.take_along import curl_command
 from rag_monitor.testing import EPOCH, make_trace
 from tests.unit.server.conftest import open_client

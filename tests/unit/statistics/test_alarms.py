@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import random
-from math import comb, exp, lgamma
 from itertools import accumulate
+from math import comb, exp, lgamma
 
 import pytest
 
 from benchmarks.statistics_reference import e_bh
 from rag_monitor.statistics.burn import burn_gate, max_burn_rate
-from rag_monitor.statistics.comparison import benjamini_hochberg
 from rag_monitor.statistics.clusters import INDEPENDENT, DesignEffect
+from rag_monitor.statistics.comparison import benjamini_hochberg
 from rag_monitor.statistics.detectors import Detector, DetectorState, grid
 
 P = (0.001, 0.008, 0.039, 0.041, 0.042, 0.06, 0.074, 0.205, 0.212, 0.216)
