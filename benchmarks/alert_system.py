@@ -12,7 +12,8 @@ tier (pages) and a change rule that states one false alarm in 30 days.
 
 With `--turns N --correlation R` both parts have traffic of sessions: ten run at a time in every
 application, each of 1 to N traces that share a chance of a bad answer for each metric (beta,
-intraclass correlation R).
+intraclass correlation R). Part `sessions` (`--sessions`, alone) runs through lengths, correlations
+and shares judged, with every kind of rule (`benchmarks/alert_sessions.py`).
 
 Part `change`: share of good answers 0.93, after about 500 judged 0.85 in one metric of one
 application; change rules with mu0 0.90 and A = 10,000 judged. The judge sees every trace
@@ -20,7 +21,7 @@ application; change rules with mu0 0.90 and A = 10,000 judged. The judge sees ev
 look that finds it counts as delay. The seeds are none that the detector's weights were chosen on.
 
     python -m benchmarks.alert_system [--days 30] [--runs 50] [--seed 1] [--quick]
-        [--turns 9 --correlation 0.5]
+        [--turns 9 --correlation 0.5] [--sessions]
 
 An interrupt (or `--minutes`) ends the quiet part early; the report says how many days it had.
 """
@@ -33,101 +34,16 @@ import os
 import platform
 import statistics
 import sys
-import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from datetime import datetime
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from benchmarks.alert_sessions import clustered
+from benchmarks.alerting_house import EVERY_MINUTES, house
 from benchmarks.simulated_traffic import APPS, METRICS, MINUTE, PER_MINUTE, Clusters, Fall, Traffic
-from rag_monitor.aggregation.rollup import summarise
-from rag_monitor.aggregation.rollup_cache import RollupCache
-from rag_monitor.alerting.engine import AlertEngine, Transition
-from rag_monitor.alerting.estimates import RULE_OPTIONS, RuleEstimates
-from rag_monitor.alerting.rules import check_rule
 from rag_monitor.domain.alert import AlertRule, AlertState, RuleKind, Severity
-from rag_monitor.store.options import StoreOptions
-from rag_monitor.store.store import Store
-from rag_monitor.testing import EPOCH, ManualClock
-
-EVERY_MINUTES = 5
-
-
-class House:
-    """The alerting side over a store, on a manual clock."""
-
-    def __init__(self, folder: Path, rules: list[AlertRule], apps: Sequence[str]) -> None:
-        self._apps = apps
-        self.clock = ManualClock()
-        url = f"sqlite:///{folder / 'monitor.db'}"
-        self.store = Store.open(StoreOptions(url=url, exclusive=False, ballast_bytes=0), self.clock)
-        for rule in rules:
-            check_rule(rule)
-            self.store.rules.save(rule)
-        self.memory = RollupCache(self.store.rollups)
-        estimates = RuleEstimates(self.memory, _Catalogue(apps), options=RULE_OPTIONS)
-        self.engine = AlertEngine(
-            estimates, self.store.rules, self.store.alerts, self.clock, channels=("pager",)
-        )
-        self.spent: Counter[str] = Counter()
-        """CPU seconds by part: what a busy machine does beside it does not count."""
-
-    def step(self, traffic: Traffic) -> list[Transition]:
-        """Five minutes of traffic, then one look at every rule."""
-        start = self.clock.now()
-        facts = self._timed("traffic and judging", lambda: traffic.stretch(start, EVERY_MINUTES))
-        rollups = self._timed("summarise", lambda: summarise(facts))
-        self.clock.advance(EVERY_MINUTES * MINUTE)
-        self._timed("store rollups", lambda: self._keep(start, rollups))
-        return self._timed("rules", self._look)
-
-    def _keep(self, start: datetime, rollups: list[Any]) -> None:
-        places = [
-            ("default", app, start + minute * MINUTE)
-            for app in self._apps
-            for minute in range(EVERY_MINUTES)
-        ]
-        self.store.rollups.mark_changed(places, self.clock.now())
-        dirty = self.store.rollups.changed(len(places))
-        self.store.rollups.replace(dirty, rollups)
-        self.memory.invalidate(dirty)
-
-    def _look(self) -> list[Transition]:
-        self.memory.begin(self.clock.now())
-        return self.engine.run()
-
-    def _timed(self, what: str, work: Callable[[], Any]) -> Any:
-        began = time.process_time()
-        found = work()
-        self.spent[what] += time.process_time() - began
-        return found
-
-
-class _Catalogue:
-    def __init__(self, apps: Sequence[str]) -> None:
-        self._apps = apps
-
-    def app_names(self, project: str) -> list[str]:
-        """Every application."""
-        return list(self._apps) if project else []
-
-    def worst(self, *_: object, **__: object) -> list[str]:
-        """Single traces are not stored here."""
-        return []
-
-
-@contextmanager
-def house(rules: list[AlertRule], apps: Sequence[str] = APPS) -> Iterator[House]:
-    """A house of its own, gone afterwards."""
-    with tempfile.TemporaryDirectory() as folder:
-        built = House(Path(folder), rules, apps)
-        try:
-            yield built
-        finally:
-            built.store.close()
+from rag_monitor.testing import EPOCH
 
 
 def quiet_rules() -> list[AlertRule]:
@@ -303,6 +219,8 @@ def main() -> None:
     parser.add_argument("--quiet-rate", type=float, default=0.05, help="judged share in `quiet`")
     parser.add_argument("--turns", type=int, default=0, help="of the longest session; 0: none")
     parser.add_argument("--correlation", type=float, default=0.5, help="within a session")
+    parser.add_argument("--sessions", action="store_true", help="only the part `sessions`")
+    parser.add_argument("--falls", type=int, default=2, help="further falls in `sessions`")
     parser.add_argument("--quick", action="store_true", help="a tenth of a day, two runs")
     given = parser.parse_args()
     if not 0.0 < given.correlation < 1.0:
@@ -321,6 +239,9 @@ def main() -> None:
         "apps": len(APPS),
         "metrics": len(METRICS),
     }
+    if given.sessions:
+        report["sessions"] = list(clustered(days, 0 if given.quick else given.falls, given.seed))
+        days = runs = 0
     if days > 0:
         report["quiet"] = quiet(
             days, given.seed, given.minutes, clusters, given.quiet_rate, progress

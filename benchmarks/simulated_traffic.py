@@ -36,10 +36,10 @@ _KEPT = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Fall:
-    """One stream gets worse."""
+    """One stream gets worse, or an application in all metrics."""
 
     app: str
-    metric: str
+    metric: str | None
     at: datetime
     good: float
 
@@ -105,7 +105,7 @@ class Traffic:
         self._aspects = aspects_for(tuple(METRICS))
         self._good = good
         self._apps = apps
-        self._fall = fall
+        self.fall = fall
         self._number = 0
         self._loop = asyncio.new_event_loop()
         self.traces = 0
@@ -166,13 +166,13 @@ class Traffic:
 
     def _answer(self, request: JudgeRequest) -> Judgement:
         app, moment, session = request.key.split("|")
-        fall = self._fall
+        fall = self.fall
         fell = fall is not None and fall.app == app and datetime.fromisoformat(moment) >= fall.at
         self.judged_since_fall += fell
         verdicts = []
         for metric, aspect in METRICS.items():
             good = self._good
-            if fall is not None and fell and metric == fall.metric:
+            if fall is not None and fell and fall.metric in {None, metric}:
                 good = fall.good
             if session:
                 good = self._chance(session, metric, good)
@@ -183,6 +183,8 @@ class Traffic:
 
     def _chance(self, session: str, metric: str, good: float) -> float:
         """Of a good answer, the same for all turns of a session while its application stays."""
+        if not self._clusters.correlation:
+            return good
         key = (session, metric, good)
         if key not in self._chances:
             if len(self._chances) > _KEPT:

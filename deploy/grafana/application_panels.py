@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from links import TRACES, WORST, WORST_OF_APP
+from links import SESSIONS, TRACES, WORST, WORST_OF_APP
 from panels import Panel, Query
 
 _OF: Final = 'app=~"$app"'
@@ -20,10 +20,29 @@ _QUALITY: Final = ((None, "red"), (0.5, "orange"), (0.8, "green"))
 _WITH_EXEMPLARS: Final = ("first_byte", "end_to_end")
 
 
+_THIN_ENDS: Final = {
+    "matcher": {"id": "byRegexp", "options": ".* (lower|upper)$"},
+    "properties": [
+        {"id": "custom.lineWidth", "value": 1},
+        {"id": "custom.lineStyle", "value": {"fill": "dash", "dash": [4, 4]}},
+        {"id": "custom.hideFrom", "value": {"legend": True, "viz": False}},
+    ],
+}
+"""The ends of an interval."""
+
+
+def _with_ends(name: str, chosen: str) -> list[Query]:
+    """An estimate and the ends of its interval, by app and release."""
+    legend = "{{app}} {{release}}"
+    return [
+        Query(expr=f"{name}{chosen}", legend=legend),
+        Query(expr=f"{name}_lower{chosen}", legend=f"{legend} lower"),
+        Query(expr=f"{name}_upper{chosen}", legend=f"{legend} upper"),
+    ]
+
+
 def _score(metric: str, title: str, width: int = 12) -> Panel:
     """One metric with its interval, by app and release."""
-    chosen = f'{{{_COMBINED},metric="{metric}"}}'
-    name = "{{app}} {{release}}"
     return Panel(
         title=title,
         description="The combined estimate of the last hour with its 95 % interval (thin lines).",
@@ -32,21 +51,8 @@ def _score(metric: str, title: str, width: int = 12) -> Panel:
         high=1,
         width=width,
         links=[WORST],
-        queries=[
-            Query(expr=f"rag_monitor_score{chosen}", legend=name),
-            Query(expr=f"rag_monitor_score_lower{chosen}", legend=f"{name} lower"),
-            Query(expr=f"rag_monitor_score_upper{chosen}", legend=f"{name} upper"),
-        ],
-        overrides=[
-            {
-                "matcher": {"id": "byRegexp", "options": ".* (lower|upper)$"},
-                "properties": [
-                    {"id": "custom.lineWidth", "value": 1},
-                    {"id": "custom.lineStyle", "value": {"fill": "dash", "dash": [4, 4]}},
-                    {"id": "custom.hideFrom", "value": {"legend": True, "viz": False}},
-                ],
-            }
-        ],
+        queries=_with_ends("rag_monitor_score", f'{{{_COMBINED},metric="{metric}"}}'),
+        overrides=[_THIN_ENDS],
     )
 
 
@@ -131,6 +137,61 @@ def quality() -> list[Panel]:
                 )
             ],
         ),
+    ]
+
+
+def _session(metric: str, title: str, unit: str = "percentunit") -> Panel:
+    """One metric of sessions with its interval, by app and release."""
+    return Panel(
+        title=title,
+        description="Mean over the sessions that ended in the last hour, with its 95 % interval "
+        "(thin lines).",
+        unit=unit,
+        low=0,
+        high=1 if unit == "percentunit" else None,
+        links=[SESSIONS],
+        queries=_with_ends("rag_monitor_session_estimate", f'{{{_OF_RELEASE},metric="{metric}"}}'),
+        overrides=[_THIN_ENDS],
+    )
+
+
+def sessions() -> list[Panel]:
+    """What whole conversations came to."""
+    shares = f'{{{_OF},metric!="session_turns"}}'
+    return [
+        Panel(
+            title="Sessions now",
+            kind="bargauge",
+            description="Means over the sessions that ended in the last hour.",
+            unit="percentunit",
+            low=0,
+            high=1,
+            links=[SESSIONS],
+            queries=[
+                Query(
+                    expr=f"avg by (app, metric) (rag_monitor_session_app_estimate{shares})",
+                    legend="{{app}} {{metric}}",
+                    instant=True,
+                )
+            ],
+        ),
+        Panel(
+            title="Sessions behind the estimates",
+            description="Few sessions make wide intervals.",
+            links=[SESSIONS],
+            queries=[
+                Query(
+                    expr=f"max by (app) (rag_monitor_session_app_estimate_samples{{{_OF}}})",
+                    legend="{{app}}",
+                )
+            ],
+        ),
+        _session("resolved_rate", "Resolved"),
+        _session("session_faithfulness", "Faithfulness of the worst answer"),
+        _session("repeated_question_rate", "Questions asked again"),
+        _session("complaint_rate", "Complaints"),
+        _session("abandoned_rate", "Abandoned"),
+        _session("session_turns", "Turns", unit="none"),
     ]
 
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 HERE: Final = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-from application_panels import latency, quality, retrieval, routing  # noqa: E402
+from application_panels import latency, quality, retrieval, routing, sessions  # noqa: E402
 from operation_panels import alerts, judges  # noqa: E402
 from panels import Panel, address, choice, lay_out, source  # noqa: E402
 
@@ -26,6 +26,7 @@ FOLDER: Final = HERE / "dashboards"
 
 DASHBOARDS: Final[dict[str, tuple[str, Callable[[], Sequence[Panel]]]]] = {
     "rag-monitor-quality": ("RAG quality", quality),
+    "rag-monitor-sessions": ("RAG sessions", sessions),
     "rag-monitor-retrieval": ("RAG retrieval", retrieval),
     "rag-monitor-routing": ("RAG routing and hit rates", routing),
     "rag-monitor-latency": ("RAG latency", latency),

@@ -19,4 +19,9 @@ WORST_OF_APP: Final = {
     **WORST,
     "url": "${monitor}/traces?app=${__field.labels.app}&metric=${__field.labels.metric}&below=0.5",
 }
+SESSIONS: Final = {
+    "title": "Sessions of ${__field.labels.app}",
+    "url": "${monitor}/sessions?app=${__field.labels.app}",
+    "targetBlank": True,
+}
 ALERTS: Final = {"title": "Alerts", "url": "${monitor}/alerts", "targetBlank": True}

@@ -12,6 +12,7 @@ from rag_monitor.domain.session import Session, SessionQuery, Turn
 from rag_monitor.domain.session_outcome import (
     ABANDONED_RATE,
     COMPLAINT_RATE,
+    GOAL_REACHED_RATE,
     REPEATED_QUESTION_RATE,
     RESOLVED_RATE,
     SESSION_FAITHFULNESS,
@@ -129,6 +130,7 @@ def _values(session: Session, metrics: SessionMetrics) -> dict[str, float | None
         REPEATED_QUESTION_RATE: of_questions(metrics.repeated_questions > 0),
         COMPLAINT_RATE: of_questions(metrics.complained),
         ABANDONED_RATE: float(metrics.abandoned),
+        GOAL_REACHED_RATE: session.goal_reached,
     }
 
 

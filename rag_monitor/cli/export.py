@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Final, Protocol, TextIO
 
@@ -43,6 +44,13 @@ _TEXTS: Final = (
 _ROW_GROUP: Final = 500
 _NOT_WRITTEN: Final = frozenset({".csv", ".tsv", ".xls", ".xlsx"})
 """Tables that cannot hold a trace's lists; lines under such a name would mislead."""
+
+
+class Golden(StrEnum):
+    """What becomes a row of a golden set."""
+
+    TRACES = "traces"
+    SESSIONS = "sessions"
 
 
 class TraceFile(Protocol):
@@ -166,6 +174,14 @@ def export(
     since: Since = None,
     until: Until = None,
     limit: Annotated[int, typer.Option(min=1, help="Stop after so many traces.")] = 1_000_000,
+    golden: Annotated[
+        Golden | None,
+        typer.Option(
+            help="Rows of a golden set instead, for `golden` and `evaluate`: the question of each "
+            "trace, or the last one of each session, with the turns before it.",
+            show_default=False,
+        ),
+    ] = None,
     url: Url = DEFAULT_URL,
     api_key: ApiKey = "",
     language_of_output: LanguageOption = ENGLISH,
@@ -176,18 +192,47 @@ def export(
     del language_of_output  # chosen for all that is said below
     if as_json and output is None:
         raise typer.BadParameter(Message("--json needs --output: stdout cannot hold both"))
-    query = parameters_of(filters | {"from": since, "to": until})
+    if golden is not None and output is not None and output.suffix == ".parquet":
+        raise ConfigurationError("--golden writes lines; give --output a name in .jsonl")
+    query = parameters_of(
+        filters | {"from": since, "to": until}, sessions=golden is Golden.SESSIONS
+    )
     count = 0
     with Remote(url, api_key) as monitor, trace_file(output) as file:
-        for item in monitor.pages("/api/v1/traces", query):
+        for row in _rows(monitor, query, golden):
             if count >= limit:
                 break
-            try:
-                file.write(monitor.get(f"/api/v1/traces/{item['trace_id']}"))
-            except NotFound:  # retention or an erasure was there between the list and the trace
-                continue
+            file.write(row)
             count += 1
     if as_json:
-        print_json({"traces": count, "output": str(output)})
-    else:
+        print_json({"traces" if golden is None else "items": count, "output": str(output)})
+    elif golden is None:
         print_remark(say("exported {count} traces", count=count))
+    else:
+        print_remark(say("exported {count} questions", count=count))
+
+
+def _rows(
+    monitor: Remote, query: dict[str, str], golden: Golden | None
+) -> Iterator[Mapping[str, Any]]:
+    """What is written, one by one; what retention or an erasure has taken meanwhile is left out."""
+    listed = Golden.TRACES if golden is None else golden
+    name = "session_id" if listed is Golden.SESSIONS else "trace_id"
+    for item in monitor.pages(f"/api/v1/{listed.value}", query):
+        try:
+            if golden is None:
+                yield monitor.get(f"/api/v1/traces/{item['trace_id']}")
+            else:
+                golden_rows = monitor.get("/api/v1/golden", {name: item[name]})["items"]
+                yield from (_given(row) for row in golden_rows)
+        except NotFound:
+            continue
+
+
+def _given(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row without the fields of which nothing is known."""
+    return {
+        name: [_given(turn) for turn in value] if name == "history" and value else value
+        for name, value in row.items()
+        if value is not None
+    }

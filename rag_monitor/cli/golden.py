@@ -59,6 +59,13 @@ def golden(
     contexts_field: Annotated[
         str | None, typer.Option(help="Field with the retrieved passages.")
     ] = None,
+    history_field: Annotated[
+        str | None,
+        typer.Option(
+            help="Field of the request for the turns before a question (`history`), as messages "
+            "with `role` and `content`; default: questions are asked alone."
+        ),
+    ] = None,
     body: Annotated[str | None, typer.Option(help="Further request fields, as JSON.")] = None,
     header: Annotated[
         list[str] | None, typer.Option(help="Request header `Name: value`; may be repeated.")
@@ -85,6 +92,7 @@ def golden(
         question_field=question_field,
         answer_field=answer_field,
         contexts_field=contexts_field,
+        history_field=history_field,
         body=_body(body),
         headers=_headers(header or []),
         timeout_s=timeout,
@@ -148,7 +156,8 @@ def _once(
                 repeated.add(outcome["questions"])
             names.add(name)
             started_at = datetime.now(UTC)
-            answer = application.ask(row["question"])
+            earlier = application.history_of(row)
+            answer = application.ask(row["question"], earlier)
             if answer.error:
                 outcome["failed"] += 1
                 print_problem("{name}: {reason}", name=name[:60], reason=answer.error)
@@ -156,7 +165,7 @@ def _once(
                 outcome["answered"] += 1
             empty = not answer.error and not (answer.text or "").strip()
             outcome["empty"] += empty
-            trace = as_trace(row, answer, started_at=started_at, **named)
+            trace = as_trace(row, answer, started_at=started_at, history=earlier, **named)
             stored = _store(monitor, trace, outcome)
             lacks = {_FAILED: answer.error, _EMPTY: empty, _NOT_STORED: not stored}
             reason = next((reason for reason, lacking in lacks.items() if lacking), None)

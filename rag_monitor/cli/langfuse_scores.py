@@ -32,13 +32,15 @@ def of_trace(trace_id: str, scores: object) -> list[Json]:
 
 
 def of_row(row: Json) -> list[Json]:
-    """`resourceLogs` with a lone score.
+    """`resourceLogs` with a lone score, of a trace or of a whole session.
 
     Raises:
-        BadExport: It is about no trace.
+        BadExport: It is about neither.
     """
-    if not row.get("traceId"):
-        raise BadExport("a Langfuse score without `traceId`: scores of sessions and runs stay out")
+    if not row.get("traceId") and not row.get("sessionId"):
+        raise BadExport(
+            "a Langfuse score without `traceId` and `sessionId`: scores of runs stay out"
+        )
     return _logs([row])
 
 
@@ -56,16 +58,18 @@ def _logs(scores: Iterable[Json]) -> list[Json]:
 
 
 def _event(score: Json) -> Json:
+    about: Json = {semconv.GEN_AI_EVALUATION_NAME: str(score.get("name") or "")}
     event: Json = {
         "eventName": semconv.GEN_AI_EVALUATION_EVENT,
-        "traceId": identifier(score["traceId"], 32),
         "timeUnixNano": str(nanoseconds(score.get("timestamp") or score.get("createdAt"))),
-        "attributes": key_values(
-            {semconv.GEN_AI_EVALUATION_NAME: str(score.get("name") or ""), **_evaluation(score)}
-        ),
     }
-    if score.get("observationId"):
-        event["spanId"] = identifier(score["observationId"], 16)
+    if score.get("traceId"):
+        event["traceId"] = identifier(score["traceId"], 32)
+        if score.get("observationId"):
+            event["spanId"] = identifier(score["observationId"], 16)
+    else:
+        about[semconv.SESSION_ID] = str(score["sessionId"])
+    event["attributes"] = key_values({**about, **_evaluation(score)})
     return event
 
 

@@ -342,6 +342,27 @@ class Client(Requests):
         sent = json.dumps(body).encode()
         return self._answer("POST", "/api/v1/feedback", "trace_id", body=sent, later=later)
 
+    def rating_agreement(
+        self,
+        *,
+        app: str | None = None,
+        window: str | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        as_frame: FrameKind | None = None,
+    ) -> Any:
+        """Whether low scores tell which answers users rate down, by app, metric and judge.
+
+        `auroc` is that chance, 0.5 is none; `None` where too few answers are rated. The last seven
+        days by default.
+
+        Raises:
+            ClientError: The server refused, with its reason.
+        """
+        where = {"app": app, "window": window, "from": since, "to": until}
+        rows = self._get("/api/v1/ratings/agreement", where, "items")["items"]
+        return rows if as_frame is None else _frame(rows, as_frame)
+
     def labels(
         self,
         *,

@@ -28,6 +28,7 @@ from rag_monitor.config.options import (
     HttpOptions,
     LabelOptions,
     OidcOptions,
+    SessionOptions,
     WorkerOptions,
 )
 from rag_monitor.domain.names import NameLimits
@@ -94,6 +95,7 @@ class Settings:
     sampling: SamplingOptions = field(default_factory=SamplingOptions)
     evaluation: EvaluationOptions = field(default_factory=EvaluationOptions)
     worker: WorkerOptions = field(default_factory=WorkerOptions)
+    sessions: SessionOptions = field(default_factory=SessionOptions)
     alerts: AlertOptions = field(default_factory=AlertOptions)
     labels: LabelOptions = field(default_factory=LabelOptions)
     export: ExportOptions = field(default_factory=ExportOptions)

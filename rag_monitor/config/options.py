@@ -20,6 +20,28 @@ _LEASE: Final = at_least(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SessionOptions:
+    """Judging whole sessions."""
+
+    judge: str | None = None
+    """Which judge is asked of each session that has ended, in one call; a name of `[judges.…]` of
+    kind `openai_compatible`. None: sessions are not judged as a whole."""
+    rate: Annotated[
+        float, between(0, 1, "`{name}` must be between {least} and {most}, not {value}")
+    ] = 1.0
+    """Share of the sessions that are judged, drawn by a hash."""
+    max_turns: Annotated[
+        int, between(1, 200, "`{name}` must be between {least} and {most}, not {value}")
+    ] = 20
+    """Turns that the judge is shown, the newest ones."""
+    attempts: Annotated[int, above(0)] = 5
+    """Calls for one session while the judge's server cannot be reached."""
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerOptions:
     """How the worker works. All times in seconds."""
 

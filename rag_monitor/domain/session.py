@@ -11,6 +11,7 @@ from rag_monitor.domain.feedback import Feedback
 from rag_monitor.domain.filters import TraceQuery
 from rag_monitor.domain.hit import Hit
 from rag_monitor.domain.score import ReportedSessionScore
+from rag_monitor.domain.session_verdict import SessionVerdict
 from rag_monitor.domain.trace import Timings, TraceStatus
 
 
@@ -69,6 +70,15 @@ class Session:
     """Where the turns before these end; None: there are none."""
     reported: tuple[ReportedSessionScore, ...] = ()
     """What other tools say of it as a whole; only where one session is read."""
+    verdict: SessionVerdict | None = None
+    """What a judge said of it as a whole, maybe before its last turns; only where it is counted or
+    one session is read."""
+
+    @property
+    def goal_reached(self) -> float | None:
+        """P(the user got what they came for), of the session as it is; None: it is not judged."""
+        verdict = self.verdict
+        return verdict.value if verdict is not None and verdict.upto == self.last_at else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ RESOLVED_RATE: Final = "resolved_rate"
 REPEATED_QUESTION_RATE: Final = "repeated_question_rate"
 COMPLAINT_RATE: Final = "complaint_rate"
 ABANDONED_RATE: Final = "abandoned_rate"
+GOAL_REACHED_RATE: Final = "goal_reached_rate"
 SESSION_SHARES: Final = (
     RESOLVED_RATE,
     SESSION_FAITHFULNESS,
@@ -25,6 +26,7 @@ SESSION_SHARES: Final = (
     REPEATED_QUESTION_RATE,
     COMPLAINT_RATE,
     ABANDONED_RATE,
+    GOAL_REACHED_RATE,
 )
 """Metrics of sessions from 0 to 1."""
 SESSION_METRICS: Final = (*SESSION_SHARES, SESSION_TURNS)

@@ -1,7 +1,8 @@
 """OTLP logs: evaluation results of other tools, messages of model calls, and how many others came.
 
-A result that names no trace has nothing to stand beside and is rejected. Our own, come back through
-a collector, are left out: they stand in the store already.
+A result that names a session and no trace is about the whole session; one that names neither has
+nothing to stand beside and is rejected. Our own, come back through a collector, are left out: they
+stand in the store already.
 
 Many instrumentations put the messages of a model call into log records and everything else on the
 span. Such a record is stored like an event of its span: in a span that has an id and this event and
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from google.protobuf.message import DecodeError
@@ -25,7 +26,13 @@ from rag_monitor import semconv
 from rag_monitor.domain.ports import BlobFormat, SpanBlob
 from rag_monitor.domain.trace import utc_from_ns
 from rag_monitor.errors import MalformedPayload, PayloadTooLarge
-from rag_monitor.ingest.evaluations import EvaluationRecord, of_event, short_text, source_of
+from rag_monitor.ingest.evaluations import (
+    MAX_SESSION_ID,
+    EvaluationRecord,
+    of_event,
+    short_text,
+    source_of,
+)
 from rag_monitor.ingest.messages import is_message
 from rag_monitor.ingest.otlp_json import (
     FieldError,
@@ -42,7 +49,10 @@ from rag_monitor.ingest.otlp_json import (
 from rag_monitor.ingest.spans import read_attributes
 from rag_monitor.ingest.values import members
 
-_NO_TRACE: Final = "an evaluation result names no trace: send it with the trace's id"
+_NO_TRACE: Final = (
+    "an evaluation result names no trace and no session: send it with the trace's id, or with "
+    "`session.id` if it is about the whole session"
+)
 
 _EMPTY_SCORE: Final = (
     "an evaluation result has neither a finite value, a label, an explanation nor an error.type"
@@ -140,14 +150,15 @@ def _decoded(records: list[_Sourced], reasons: list[str], max_records: int) -> D
             continue
         source = source_of(scope.name, read_attributes(resource.attributes))
         trace_id = _hex(record.trace_id, 16)
+        session_id = _session(fields) if trace_id is None else None
         if source == semconv.EVENTS_SCOPE:
             own += 1
-        elif trace_id is None:
+        elif trace_id is None and session_id is None:
             reasons.append(_NO_TRACE)
-        elif (read := _evaluation(record, fields, trace_id, source)) is None:
+        elif (read := _evaluation(record, fields, trace_id or "", source)) is None:
             reasons.append(_EMPTY_SCORE)
         else:
-            evaluations.append(read)
+            evaluations.append(replace(read, session_id=session_id))
     return DecodedLogs(
         records=count,
         evaluations=tuple(evaluations),
@@ -191,6 +202,12 @@ def _evaluation(
     moment = record.time_unix_nano or record.observed_time_unix_nano
     at = utc_from_ns(moment) if moment else None
     return of_event(fields, trace_id, _hex(record.span_id, 8), source, at)
+
+
+def _session(fields: Mapping[str, object]) -> str | None:
+    """The session that a record names, by either of OpenTelemetry's names."""
+    given = (fields.get(name) for name in (semconv.SESSION_ID, semconv.GEN_AI_CONVERSATION_ID))
+    return next((name for value in given if (name := short_text(value, MAX_SESSION_ID))), None)
 
 
 def _hex(raw: bytes, size: int) -> str | None:

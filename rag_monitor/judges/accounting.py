@@ -29,7 +29,13 @@ def estimate_usage(
     request: JudgeRequest, price: Callable[[int, int], float], calls: int = 1
 ) -> JudgeUsage:
     """What a judgement of `request` may cost, on the safe side."""
-    texts = texts_of(request)
+    return estimate_texts(texts_of(request), price, calls)
+
+
+def estimate_texts(
+    texts: Sequence[str], price: Callable[[int, int], float], calls: int = 1
+) -> JudgeUsage:
+    """What so many calls that show these texts may cost, on the safe side."""
     tokens = (estimate_tokens(texts) + _OVERHEAD_TOKENS) * calls
     output = _OUTPUT_TOKENS * calls
     return JudgeUsage(

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from rag_monitor.domain.judgement import Aspect, JudgeIdentity, Judgement, JudgeRequest
+from rag_monitor.domain.session_verdict import ConversationReply, ConversationRequest
 
 
 @runtime_checkable
@@ -79,6 +80,26 @@ class BatchJudge(ABC):
     @abstractmethod
     async def judge_many(self, requests: Sequence[JudgeRequest]) -> Sequence[Judgement | Exception]:
         """Judge several traces, in order; one failure does not spoil its neighbours."""
+
+
+@runtime_checkable
+class ConversationJudge(Protocol):
+    """A judge that can say of a whole conversation whether it served its user."""
+
+    async def judge_conversation(self, request: ConversationRequest) -> ConversationReply:
+        """Judge one conversation, at bounded cost.
+
+        Raises:
+            JudgeUnavailable: Not reachable or overloaded. Safe to retry later.
+            JudgeTimeout: No answer within the deadline. Safe to retry later.
+            BudgetExhausted: The budget does not allow it. Safe to retry later.
+            JudgeOutputInvalid: Answered in the wrong shape. Do not retry.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Release connections."""
+        ...
 
 
 @runtime_checkable

@@ -30,6 +30,7 @@ METRIC_NAMES: Final[Mapping[str, str]] = {
     "repeated_question_rate": msgid("Sessions with a repeated question"),
     "complaint_rate": msgid("Sessions with a complaint"),
     "abandoned_rate": msgid("Abandoned sessions"),
+    "goal_reached_rate": msgid("Sessions that served their user"),
     "session_turns": msgid("Turns per session"),
     "first_byte_ms": msgid("First byte"),
     "generation_ms": msgid("Generation"),

@@ -38,6 +38,9 @@ class EndpointOptions:
     """Where the answer is in the reply (or in each event of a stream); None tries usual names."""
     contexts_field: str | None = None
     """Where the passages are; None tries usual names, absent means unknown."""
+    history_field: str | None = None
+    """Where the turns before a question go, as messages with `role` and `content`; None: nowhere,
+    questions are asked alone."""
     body: Mapping[str, Any] = field(default_factory=dict)
     """Further fields of every request."""
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -88,15 +91,18 @@ class Endpoint:
         """Close the connections."""
         self._http.close()
 
-    def ask(self, question: str) -> Answer:
-        """One question. Whatever goes wrong becomes `Answer.error`, never an exception."""
+    def ask(self, question: str, history: Sequence[Mapping[str, Any]] = ()) -> Answer:
+        """One question, after the turns before it if the endpoint takes them.
+
+        Whatever goes wrong becomes `Answer.error`, never an exception.
+        """
         began = time.monotonic()
         answer = Answer()
         try:
             with self._http.stream(
                 "POST",
                 self._options.url,
-                json=_with(self._options.body, self._options.question_field, question),
+                json=self._body(question, history),
                 headers={
                     "accept": "application/json, text/event-stream, text/plain",
                     **self._options.headers,
@@ -125,6 +131,19 @@ class Endpoint:
             answer.error = Message("cannot be read: {reason}", reason=error)
         answer.end_to_end_ms = (time.monotonic() - began) * 1000
         return answer
+
+    def history_of(self, row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        """The turns before the row's question, where the endpoint is told of any."""
+        given = row.get("history")
+        if self._options.history_field is None or not isinstance(given, list):
+            return []
+        return [turn for turn in given if isinstance(turn, Mapping) and turn.get("question")]
+
+    def _body(self, question: str, history: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        body = _with(self._options.body, self._options.question_field, question)
+        if self._options.history_field is None:
+            return body
+        return _with(body, self._options.history_field, _messages(history))
 
     def _read(self, reply: httpx.Response, answer: Answer, began: float) -> None:
         kind = reply.headers.get("content-type", "")
@@ -225,8 +244,12 @@ def as_trace(
     started_at: datetime | None = None,
     release: str | None = None,
     environment: str | None = None,
+    history: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
-    """Trace JSON of one asked question, with the row's labels and the tag `golden`."""
+    """Trace JSON of one asked question, with the row's labels and the tag `golden`.
+
+    `history` are the turns that it was asked after.
+    """
     moment = (started_at or datetime.now(UTC)).astimezone(UTC)
     timings = {"first_byte_ms": answer.first_byte_ms, "end_to_end_ms": answer.end_to_end_ms}
     trace: dict[str, Any] = {
@@ -243,6 +266,7 @@ def as_trace(
         "tags": [TAG, *_tags(row.get("tags"))],
         "release": release,
         "environment": environment,
+        "history": list(history) or None,
         **{name: row[name] for name in _KEPT if row.get(name) is not None},
     }
     if answer.contexts is not None:
@@ -316,7 +340,17 @@ def _error_text(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
-def _with(body: Mapping[str, Any], path: str, value: str) -> dict[str, Any]:
+def _messages(history: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """Earlier turns as chat endpoints take them."""
+    return [
+        {"role": role, "content": text}
+        for turn in history
+        for role, name in (("user", "question"), ("assistant", "answer"))
+        if isinstance(text := turn.get(name), str) and text
+    ]
+
+
+def _with(body: Mapping[str, Any], path: str, value: object) -> dict[str, Any]:
     result: dict[str, Any] = json.loads(json.dumps(dict(body)))
     place = result
     *steps, last = path.split(".")

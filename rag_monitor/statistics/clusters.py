@@ -50,6 +50,8 @@ class DesignEffect:
     value: float = 1.0
     degrees: int = _FREE
     """Degrees of freedom of the variance; at least 1."""
+    alike: float = 1.0
+    """What `value` would be if all traces of a cluster were alike."""
 
     def size(self, independent: float, confidence: float) -> float:
         """As many independent draws as `independent` traces are worth, at that two-sided level."""
@@ -174,6 +176,7 @@ def design_effect(
     clusters = over.degrees + 1
     clustered = between_buckets(influence) * (1.0 - 1.0 / len(influence)) * clusters / over.degrees
     excess = over.pairs_per_trace
+    alike = 1.0 + (over if window is None else window).pairs_per_trace
     part = 1.0
     if variance > 0.0 and over.clusters >= _COMPARABLE:
         excess = (clustered - over.share * variance) / variance
@@ -181,7 +184,7 @@ def design_effect(
         part = clustered / whole if whole > 0.0 else 1.0
     if window is not None:
         excess *= window.pairs_against(over)
-    return DesignEffect(max(_LEAST, 1.0 + excess), _degrees(over, part))
+    return DesignEffect(max(_LEAST, 1.0 + excess), _degrees(over, part), alike)
 
 
 def _degrees(over: Sizes, part: float) -> int:

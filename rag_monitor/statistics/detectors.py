@@ -4,6 +4,18 @@ Source: reference/statistics.md 5 (Shin, Ramdas and Rinaldo, arXiv 2203.03532). 
 bad rate given the past is at most q. Alarm when the weighted mean of M over the grid reaches A; the
 expected time to the first false alarm is then at least A ticks. No independence and no stationarity
 are assumed. Choose what a tick is and keep to it.
+
+Traces of one session break the null without any change: after a bad turn the next is likelier bad
+than q. Each session then brings a factor of many dependent bets, whose expectation is above 1. The
+root of an order p brings it down to 1: by Jensen's inequality any p that is no less than the turns
+of a session does, and while the correlation R of turns is small
+
+    p = 1 + (design effect - 1) c,    c = l^2 q (1 - q) / (2 E[(1 + l x) log(1 + l x)]),
+
+x = bad - q: in the first order of R the expectation rises by l^2 q (1 - q) R per pair of turns, and
+the root takes as much off. c is 1 for small bets l (p is the design effect then: as many traces as
+they are worth), and more for large ones. What holds beyond the first order is simulated
+(`benchmarks/statistics.py --only session_alarms`).
 """
 
 from __future__ import annotations
@@ -12,6 +24,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
+
+from rag_monitor.statistics.clusters import INDEPENDENT, DesignEffect
 
 GRID_SHARES: Final = (0.9, 0.5, 0.25, 0.12, 0.06, 0.03)
 """Bets times q; a bet must stay below 1/q."""
@@ -23,6 +37,13 @@ for the large bets, whose growth is large, so the weight belongs to the bets tha
 of the bad rate by half to its double. Against equal weights 0.93 -> 0.85 is found in 313 instead of
 341 judged traces, and 0.93 -> 0.50 in 17 instead of 16 (`benchmarks/statistics.py`, `mixtures`).
 """
+
+_LEVEL: Final = 0.95
+"""Two-sided, at which a design effect that few sessions tell of is taken for larger."""
+_LONGER: Final = 1.5
+"""Sessions are not all as long as that of the average trace: of turns that are all alike a root of
+so many times that length is enough, for lengths from 1 to 40 in equal parts and for geometric ones
+at q from .05 on."""
 
 
 def grid(q: float) -> tuple[float, ...]:
@@ -92,7 +113,11 @@ class Detector:
         return self.advance(state, [1.0] * len(self.bets), ticks)
 
     def e_values(
-        self, classes: Mapping[float, tuple[int, int]], *, pi_min: float = 1.0
+        self,
+        classes: Mapping[float, tuple[int, int]],
+        *,
+        pi_min: float = 1.0,
+        design: DesignEffect = INDEPENDENT,
     ) -> tuple[float, ...]:
         """The product E of the e-values of traces whose order is unknown, per bet.
 
@@ -102,6 +127,7 @@ class Detector:
         Args:
             classes: Sampling probability to (judged, bad).
             pi_min: Floor of the sampling policy.
+            design: What the dependence of traces of a session adds to the variance of their mean.
         """
         logs = [0.0] * len(self.bets)
         for pi, (judged, bad) in classes.items():
@@ -110,7 +136,27 @@ class Detector:
                 stake = bet * weight
                 logs[place] += bad * math.log1p(stake * (1.0 - self.q))
                 logs[place] += (judged - bad) * math.log1p(-stake * self.q)
-        return tuple(math.exp(min(700.0, log)) for log in logs)
+        roots = self._roots(design)
+        return tuple(
+            math.exp(min(700.0, log / root)) for log, root in zip(logs, roots, strict=True)
+        )
+
+    def _roots(self, design: DesignEffect) -> list[float]:
+        """The order of the root that is taken of each bet's product; 1: traces are independent."""
+        excess = 1.0 / design.size(1.0, _LEVEL) - 1.0
+        most = _LONGER * (design.alike - 1.0)
+        if excess <= 0.0 or most <= 0.0:
+            return [1.0] * len(self.bets)
+        return [1.0 + min(most, excess * self._convexity(bet)) for bet in self.bets]
+
+    def _convexity(self, bet: float) -> float:
+        """c: by how much more than the design effect a bet has to be tempered."""
+        if not bet:
+            return 1.0
+        q = self.q
+        won, lost = 1.0 + bet * (1.0 - q), 1.0 - bet * q
+        entropy = q * won * math.log(won) + (1.0 - q) * lost * math.log(lost)
+        return bet * bet * q * (1.0 - q) / (2.0 * entropy)
 
     def value(self, state: DetectorState) -> float:
         """The mean of M over the bets, by their weights: compare with A."""

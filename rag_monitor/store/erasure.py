@@ -17,6 +17,7 @@ from rag_monitor.store.document_tables import document_uses
 from rag_monitor.store.engine import Database
 from rag_monitor.store.feedback_tables import reported_session_scores
 from rag_monitor.store.incident_tables import incident_examples
+from rag_monitor.store.session_tables import session_verdicts
 from rag_monitor.store.tables import (
     audit,
     decisions,
@@ -118,6 +119,8 @@ def _erase_traces(
         removed["reported_scores"] += _delete(
             connection, table, table.c.project == name, table.c.session_id.in_(part)
         )
+        table = session_verdicts
+        _delete(connection, table, table.c.project == name, table.c.session_id.in_(part))
     rollup_changes.mark_changed(connection, minutes, now)
     doubt_passages(connection, project, {digest for row in rows for digest in row.passages})
     return removed

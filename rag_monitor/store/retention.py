@@ -32,7 +32,7 @@ from rag_monitor.store.failures import is_disk_full
 from rag_monitor.store.feedback_tables import reported_session_scores
 from rag_monitor.store.incident_tables import incident_examples, incidents
 from rag_monitor.store.partitions import PARTITIONED
-from rag_monitor.store.session_tables import session_outcomes
+from rag_monitor.store.session_tables import session_outcomes, session_verdicts
 from rag_monitor.store.tables import (
     alerts,
     audit,
@@ -208,6 +208,7 @@ class _Run:
             self._delete(label_claims, label_claims.c.claimed_until < moment)
             for table in (reported_scores, reported_session_scores):
                 self._delete(table, table.c.received_at < moment)
+            self._delete(session_verdicts, session_verdicts.c.judged_at < moment)
             self._delete(replies, replies.c.created_at < moment)
             self._delete(outbox, outbox.c.created_at < moment)
             self._delete(topics, topics.c.last_seen < moment)

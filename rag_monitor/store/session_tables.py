@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from sqlalchemy import BigInteger, Column, Date, Index, PrimaryKeyConstraint, Table
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Date,
+    Float,
+    Index,
+    Integer,
+    PrimaryKeyConstraint,
+    Table,
+)
 
 from rag_monitor.store.types import Json, Moment, Name, metadata
 from rag_monitor.store.types import column as _column
@@ -32,4 +41,22 @@ session_outcomes: Final = Table(
     PrimaryKeyConstraint("project", "session_id"),
     Index("ix_session_outcomes_minute", "project", "app", "minute"),
     Index("ix_session_outcomes_day", "day"),
+    Index("ix_session_outcomes_ended", "minute"),
+)
+
+session_verdicts: Final = Table(
+    "session_verdicts",
+    metadata,
+    *_names("project", "session_id"),
+    Column("value", Float),
+    *_names("judge"),
+    Column("reason", Name),
+    _column("turns", Integer),
+    _column("upto", Moment),  # when the last of them began
+    _column("ended", Moment),  # `minute` of its outcome then
+    _column("attempts", Integer),
+    Column("retry_at", Moment),
+    _column("judged_at", Moment),
+    PrimaryKeyConstraint("project", "session_id"),
+    Index("ix_session_verdicts_judged_at", "judged_at"),
 )

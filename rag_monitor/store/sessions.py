@@ -21,6 +21,7 @@ from rag_monitor.store.bulk import LOOKUP
 from rag_monitor.store.engine import Database
 from rag_monitor.store.fault_rows import load_diagnoses
 from rag_monitor.store.page_cursor import decode_cursor, encode_cursor
+from rag_monitor.store.session_verdict_rows import load_verdicts
 from rag_monitor.store.tables import faults, scores, traces
 from rag_monitor.store.trace_filters import Turns
 from rag_monitor.store.trace_finder import KeyPage
@@ -95,13 +96,15 @@ class Sessions:
         with self._database.read() as connection:
             session = _load(connection, project, session_id, limit, cursor)
             reported = load_reported_of_session(connection, project, session_id)
+            verdicts = load_verdicts(connection, project, [clean_text(session_id)])
         if session is None:
             raise NotFound(
                 "project {project!r} has no session {session_id!r}",
                 project=project,
                 session_id=session_id,
             )
-        return replace(session, reported=tuple(reported))
+        verdict = verdicts.get(clean_text(session_id))
+        return replace(session, reported=tuple(reported), verdict=verdict)
 
     def neighbours(
         self, project: str, session_id: str, started_at: datetime, trace_id: str
@@ -203,7 +206,7 @@ class _Listing:
         """Sessions with their newest turns, but for those that an earlier page lists."""
         first = rows if self._query.cursor is None else self._first(rows)
         ours = [row.session_id for row in first]
-        return _load_many(self._connection, self._query.project, ours, TURNS_IN_A_LIST)
+        return load_newest(self._connection, self._query.project, ours, TURNS_IN_A_LIST)
 
     def _first(self, rows: Sequence[Any]) -> list[Any]:
         """The turns that are the first of their session that fit: no page before has those."""
@@ -244,7 +247,7 @@ def _load(
     return _with_turns(connection, project, {session_id: head})[session_id]
 
 
-def _load_many(
+def load_newest(
     connection: Connection, project: str, session_ids: Sequence[str], limit: int
 ) -> dict[str, Session]:
     """Sessions by id, each with its newest turns."""
@@ -269,6 +272,8 @@ def load_whole(
             ends = rows[0].started_at, rows[-1].started_at
             heads[session_id] = _Head(len(rows), *ends, rows, None)
     sessions = _with_turns(connection, project, heads)
+    for name, verdict in load_verdicts(connection, project, list(sessions)).items():
+        sessions[name] = replace(sessions[name], verdict=verdict)
     days = {name: [row.day for row in head.rows] for name, head in heads.items()}
     return {name: (sessions[name], (min(own), max(own))) for name, own in days.items()}
 

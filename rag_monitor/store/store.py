@@ -40,6 +40,7 @@ from rag_monitor.store.rule_states import RuleStates
 from rag_monitor.store.rules import Rules
 from rag_monitor.store.score_rows import ScoreExportFeed
 from rag_monitor.store.session_outcomes import SessionOutcomes
+from rag_monitor.store.session_verdicts import SessionVerdicts
 from rag_monitor.store.sessions import Sessions
 from rag_monitor.store.spans import Spans
 from rag_monitor.store.spending import Spending
@@ -95,6 +96,7 @@ class Store:
         self.traces: Final = Traces(database, clock, self.names)
         self.sessions: Final = Sessions(database)
         self.session_outcomes: Final = SessionOutcomes(database, clock)
+        self.session_verdicts: Final = SessionVerdicts(database, clock)
         self.tasks: Final = Tasks(database, clock)
         self.earlier_passages: Final = EarlierPassages(database)
         self.earlier_turns: Final = EarlierTurns(database)

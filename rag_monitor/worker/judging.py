@@ -53,7 +53,8 @@ def never_asked(settings: Settings) -> str | None:
 
     They may be meant for `evaluate`, `agreement` or a backfill.
     """
-    names = unused_tables(settings.judges, (settings.judge, EMBEDDED, LEXICAL))
+    judge_names = (settings.judge, settings.sessions.judge or settings.judge, EMBEDDED, LEXICAL)
+    names = unused_tables(settings.judges, judge_names)
     if not names:
         return None
     tables = ", ".join(f"[judges.{name}]" for name in names)

@@ -36,6 +36,7 @@ from rag_monitor.worker.jobs import Jobs
 from rag_monitor.worker.judging import create_plan
 from rag_monitor.worker.sampling_windows import SamplingWindows
 from rag_monitor.worker.scheduler import Job, Leadership, Scheduler
+from rag_monitor.worker.session_judging import SessionJudging, create_session_judging
 from rag_monitor.worker.topic_finding import EVERY_S as TOPICS_EVERY_S
 from rag_monitor.worker.topic_finding import TopicFinder
 
@@ -60,8 +61,10 @@ class Worker:
         export: ScoreExport | None = None,
         shared_outage: SharedOutage | None = None,
         topics: TopicFinder | None = None,
+        sessions: SessionJudging | None = None,
     ) -> None:
         self._export = export
+        self._sessions = sessions
         self._topics = topics
         self._jobs = jobs
         self._leadership = leadership
@@ -105,6 +108,9 @@ class Worker:
         schedule.every(options.deliver_every_s, "deliver", self._led(jobs.deliver), drain=True)
         schedule.every(options.fold_every_s, "mend_times", self._led(jobs.repair_times))
         schedule.every(options.retention_every_s, "retain", self._led(jobs.retain))
+        if self._sessions is not None:
+            judge = self._led(self._sessions.judge_due)
+            schedule.every(options.fold_every_s, "judge_sessions", judge, drain=True)
         if self._topics is not None:
             find = self._led(self._topics.find_due)
             schedule.every(TOPICS_EVERY_S, "topics", find, drain=True)
@@ -147,6 +153,7 @@ class Runtime:
     dispatcher: Dispatcher | None = None
     worker: Worker | None = None
     leadership: Leadership | None = None
+    sessions: SessionJudging | None = None
 
     @property
     def leads(self) -> bool:
@@ -194,6 +201,8 @@ class Runtime:
             await asyncio.to_thread(self.dispatcher.close)
         for judge in self.plan.judges if self.plan is not None else ():
             await judge.close()
+        if self.sessions is not None:
+            await self.sessions.close()
 
 
 def _budget(settings: Settings, store: Store) -> Callable[[str], BudgetState] | None:
@@ -248,6 +257,7 @@ def build_runtime(
     if settings.role not in ("all", "worker"):
         return Runtime(estimates=estimates, rollups=store.rollups, engine=engine)
     plan = create_plan(settings, store)
+    sessions = create_session_judging(settings, store, clock)
     dispatcher = Dispatcher(store.outbox, channels, clock)
     sampler = Sampler(settings.sampling)
     sampling = SamplingWindows(sampler, store.rollups, store.traces, clock, budget)
@@ -271,6 +281,7 @@ def build_runtime(
         plan=plan,
         dispatcher=dispatcher,
         leadership=leadership,
+        sessions=sessions,
         worker=Worker(
             jobs,
             leadership,
@@ -278,5 +289,6 @@ def build_runtime(
             _export(settings, store, clock),
             store.shared_outage,
             TopicFinder(store.topic_feed, clock, leadership.require),
+            sessions,
         ),
     )

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -93,11 +94,28 @@ class Traffic:
                 }
                 for row in traffic.rows(12)
             ]
+            rows += _ended_sessions(turn)
             self.refused += (
                 self._target.post("/api/v1/traces", json.dumps(rows).encode()).status >= 300
             )
             turn += 1
             self._over.wait(1.0)
+
+
+def _ended_sessions(turn: int) -> list[dict[str, Any]]:
+    """Conversations of two turns that have been over for a while."""
+    began = datetime.now(UTC) - timedelta(minutes=40)
+    return [
+        row
+        | {
+            "id": f"ended-{turn}-{row['id']}-{place}",
+            "session_id": f"{turn}-{row['id']}",
+            "started_at": (began + timedelta(seconds=place)).isoformat(),
+            "release": f"v{1 + turn % 2}",
+        }
+        for row in traffic.rows(4)
+        for place in range(2)
+    ]
 
 
 class Prometheus:

@@ -2,7 +2,8 @@
 
 Source: reference/statistics.md 5. The clock ticks on judged traces; the alarm comes when the
 mixture reaches A, and then the expected number of judged traces before the first false alarm is at
-least A, however they depend on one another. Nothing has to be stored: the detector restarts from
+least A. How much alike traces of one session are is told by the rule's window; by as much each bets
+less (`statistics.detectors`). Nothing has to be stored: the detector restarts from
 rollups at the beginning of the rule's window, which can only make it slower, never wrong.
 
 Traces enter in the order in which their scores arrive: each look bets on what is new since the
@@ -25,6 +26,7 @@ from rag_monitor.alerting.params import number, required
 from rag_monitor.domain.alert import AlertRule, Finding
 from rag_monitor.domain.window import Series, Window
 from rag_monitor.i18n import Message, msgid
+from rag_monitor.statistics.clusters import INDEPENDENT, DesignEffect
 from rag_monitor.statistics.detectors import Detector, DetectorState
 
 _MINUTE: Final = timedelta(minutes=1)
@@ -95,6 +97,8 @@ class _Stream:
     detector: Detector
     state: DetectorState
     pi_min: float = 1.0
+    design: DesignEffect = INDEPENDENT
+    """What the dependence of traces of a session adds, as last told."""
     alarmed: bool = False
     judged: int = 0
     first: datetime | None = None
@@ -119,8 +123,9 @@ class _Stream:
         elapsed = max(self.upto - self.first, timedelta(hours=1))
         return max(100.0, self.judged / (elapsed / timedelta(days=1)) * required(self.rule, "days"))
 
-    def advance(self, context: EvaluationContext, series: Series) -> None:
+    def advance(self, context: EvaluationContext, series: Series, design: DesignEffect) -> None:
         """Bet on the scores since the last evaluation, oldest minute first."""
+        self.design = design
         end = context.window.end
         oldest = _floor(end - _LATE)
         for minute in list(self.minutes):  # oldest first, but for those that came late
@@ -177,7 +182,7 @@ class _Stream:
         judged = sum(n for n, _ in fresh.values())
         bad = sum(n for _, n in fresh.values())
         self.judged += judged
-        e_values = self.detector.e_values(fresh, pi_min=floor)
+        e_values = self.detector.e_values(fresh, pi_min=floor, design=self.design)
         self.state = self.detector.advance(self.state, e_values, judged)
         for gathered, e_value in zip(self.evidence, e_values, strict=True):
             gathered.add(minute, judged, bad, e_value)
@@ -193,9 +198,9 @@ class ChangeDetectors:
         """Advance to the end of the window and say whether the alarm stands."""
         rule = context.rule
         # One judge for the whole window: `combined` may mean another one in a few minutes.
-        judge = context.estimates.bad_count(context.series(), context.window).judge
-        stream = self._stream(context, judge)
-        stream.advance(context, context.series(judge=judge))
+        whole = context.estimates.bad_count(context.series(), context.window)
+        stream = self._stream(context, whole.judge)
+        stream.advance(context, context.series(judge=whole.judge), whole.design)
         alarm_at = stream.interval()
         if alarm_at is None or stream.judged < rule.min_judged:
             return Finding(

@@ -19,18 +19,26 @@ from rag_monitor.domain.judgement import (
     JudgeUsage,
 )
 from rag_monitor.domain.ports import BudgetLedger, Embedder, ReplyCache
+from rag_monitor.domain.session_verdict import ConversationReply, ConversationRequest
 from rag_monitor.errors import JudgeError
 from rag_monitor.judges import reply_cache
-from rag_monitor.judges.accounting import Account, estimate_usage
+from rag_monitor.judges.accounting import Account, estimate_texts, estimate_usage
 from rag_monitor.judges.limits import Limits
 from rag_monitor.judges.openai_compatible.capabilities import AdaptiveChat, Capabilities
+from rag_monitor.judges.openai_compatible.conversation import (
+    CANARY_LEAKED,
+    ConversationAsker,
+    conversation_prompts_hash,
+)
 from rag_monitor.judges.openai_compatible.judge_run import JudgeRunner
 from rag_monitor.judges.openai_compatible.meter import Meter
 from rag_monitor.judges.openai_compatible.options import OpenAICompatibleOptions, VerdictMode
 from rag_monitor.judges.openai_compatible.probe import WRONG, passed, probe_request, probe_server
 from rag_monitor.judges.openai_compatible.scoring_methods import ScoringProbe
 from rag_monitor.judges.openai_compatible.served_model import recorded
+from rag_monitor.judges.openai_compatible.structured import InputBudget
 from rag_monitor.judges.openai_compatible.transport import ChatTransport
+from rag_monitor.judges.prompt_injection import injection_reason
 from rag_monitor.judges.prompts import LANGUAGES, load, prompts_hash
 from rag_monitor.judges.questions import ASKABLE, Plan, make_plan
 
@@ -71,6 +79,7 @@ class OpenAICompatibleJudge:
         self._runner = JudgeRunner(
             options, self._chat, self._transport, self._limits, embedder, self._canary
         )
+        self._conversations = ConversationAsker(self._chat, self._canary, options.reasks)
         self._embeds = embedder is not None or options.embedding_model is not None
         self._configured = self._answering = JudgeIdentity(
             name=NAME, model=_model_name(options, embedder), prompts=prompts_hash()
@@ -113,6 +122,33 @@ class OpenAICompatibleJudge:
                 self._cache,
             )
         return judgement
+
+    async def judge_conversation(self, request: ConversationRequest) -> ConversationReply:
+        """Judge a whole conversation within the deadline, in one call where its reply is usable.
+
+        Raises:
+            JudgeError: As for `judge`.
+        """
+        texts = [text for turn in request.turns for text in (turn.question, turn.answer)]
+        began = time.perf_counter()
+        purse = await self._account.open(request.project, estimate_texts(texts, self._price))
+        meter = Meter(purse, self._price)
+        budget = InputBudget(self._options.max_input_chars)
+        try:
+            probability = await self._conversations.ask(
+                request, budget, self._limits.deadline(), meter
+            )
+        finally:
+            usage = self._usage(meter, time.perf_counter() - began)
+            if purse is not None:
+                await purse.settle(usage)
+        identity = replace(self._answered_by(meter), prompts=conversation_prompts_hash())
+        leaked = CANARY_LEAKED if CANARY_LEAKED in meter.notes else None
+        return ConversationReply(
+            probability=probability,
+            judge=str(identity),
+            suspect=leaked or injection_reason(texts),
+        )
 
     async def judge_many(self, requests: Sequence[JudgeRequest]) -> Sequence[Judgement | Exception]:
         """Judge several traces at once; `limits.concurrency` calls are in flight.

@@ -149,6 +149,34 @@ class TurnOut(Wire):
         )
 
 
+class SessionVerdictOut(Wire):
+    """What a judge says of a session as a whole."""
+
+    value: float | None = Field(
+        description="P(the user got what they came for); null: `reason` says why."
+    )
+    judge: str | None = Field(description="Its identity.")
+    reason: str | None
+    turns: int = Field(description="That the session had.")
+    current: bool = Field(description="Whether no turn came since.")
+    judged_at: datetime
+
+    @classmethod
+    def from_domain(cls, session: Session) -> Self | None:
+        """The verdict as it goes out."""
+        verdict = session.verdict
+        if verdict is None:
+            return None
+        return cls(
+            value=finite(verdict.value),
+            judge=verdict.judge or None,
+            reason=verdict.reason,
+            turns=verdict.turns,
+            current=verdict.upto == session.last_at,
+            judged_at=verdict.judged_at,
+        )
+
+
 class SessionDetail(SessionRow):
     """A session with its turns in order; of a long one the newest."""
 
@@ -156,6 +184,9 @@ class SessionDetail(SessionRow):
     earlier_cursor: str | None = Field(description="Send it as `cursor` for the turns before.")
     reported_scores: list[ReportedScoreOut] = Field(
         description="What other tools reported of the whole session."
+    )
+    goal_reached: SessionVerdictOut | None = Field(
+        description="Where sessions are judged as a whole (`sessions.judge`), once it has ended."
     )
 
     @classmethod
@@ -175,4 +206,5 @@ class SessionDetail(SessionRow):
             ],
             earlier_cursor=session.earlier_cursor,
             reported_scores=[ReportedScoreOut.from_domain(score) for score in session.reported],
+            goal_reached=SessionVerdictOut.from_domain(session),
         )

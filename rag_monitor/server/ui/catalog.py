@@ -31,6 +31,7 @@ _HELP: Final = {
     "repeated_question_rate": msgid("Somebody asked for the same thing again"),
     "complaint_rate": msgid("Somebody said that an answer was bad"),
     "abandoned_rate": msgid("Nobody stayed for the end of the last answer"),
+    "goal_reached_rate": msgid("Whether the user got what they came for, as a judge says"),
     "session_turns": msgid("Questions of a session"),
     "first_byte_ms": msgid("Question received to first piece of the answer"),
     "generation_ms": msgid("Last retrieval to complete answer"),

@@ -18,6 +18,13 @@ from rag_monitor.aggregation.latencies import LatencySummary
 from rag_monitor.domain.fault import FAULT_METRICS, is_share_at_fault
 from rag_monitor.domain.rollup import LATENCY_METRICS, REFUSAL_METRIC
 from rag_monitor.domain.selection import Selection
+from rag_monitor.domain.session_outcome import (
+    ABANDONED_RATE,
+    COMPLAINT_RATE,
+    REPEATED_QUESTION_RATE,
+    SESSION_METRICS,
+    SESSION_TURNS,
+)
 from rag_monitor.domain.trace import TraceStatus
 from rag_monitor.domain.window import Estimate, Series, Window
 from rag_monitor.statistics.comparison import benjamini_hochberg, p_from_interval
@@ -27,7 +34,15 @@ MIN_JUDGED: Final = 20
 """Fewer scored traces than this on either side bear no comparison."""
 ERRORS: Final = "error_share"
 _SMALLER_IS_BETTER: Final = frozenset(
-    {REFUSAL_METRIC, ERRORS, *LATENCY_METRICS, *filter(is_share_at_fault, FAULT_METRICS)}
+    {
+        REFUSAL_METRIC,
+        ERRORS,
+        *LATENCY_METRICS,
+        *filter(is_share_at_fault, FAULT_METRICS),
+        REPEATED_QUESTION_RATE,
+        COMPLAINT_RATE,
+        ABANDONED_RATE,
+    }
 )
 
 
@@ -127,6 +142,12 @@ def of_faults(source: Estimates, before: Selection, after: Selection) -> list[Ch
         if row is not None
         if row.before.value or row.after.value or not is_share_at_fault(row.metric)
     ]
+
+
+def of_sessions(source: Estimates, before: Selection, after: Selection) -> list[Changed]:
+    """The metrics of sessions; more turns are neither better nor worse."""
+    rows = (of_metric(source, metric, before, after) for metric in SESSION_METRICS)
+    return [replace(row, judged=row.metric != SESSION_TURNS) for row in rows if row is not None]
 
 
 def of_errors(source: Estimates, before: Selection, after: Selection) -> Changed | None:

@@ -15,6 +15,12 @@ from rag_monitor.aggregation.estimates import Estimates
 from rag_monitor.domain.fault import FAULT_METRICS
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.selection import Selection
+from rag_monitor.domain.session_outcome import (
+    RESOLVED_RATE,
+    SESSION_FAITHFULNESS,
+    SESSION_FAITHFULNESS_MEAN,
+    SESSION_METRICS,
+)
 from rag_monitor.domain.window import Window
 from rag_monitor.i18n import msgid
 from rag_monitor.metrics.fault_words import STAGES
@@ -39,6 +45,12 @@ AGAINST: Final = {
 """What a stretch of time is held against, and how it is called in English."""
 _LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 _QUANTILES: Final = (0.5, 0.9, 0.99)
+_SESSIONS_BEHIND: Final = {
+    RESOLVED_RATE: {"resolved": "false"},
+    SESSION_FAITHFULNESS: {"metric": "faithfulness", "sort": "score", "order": "asc"},
+    SESSION_FAITHFULNESS_MEAN: {"metric": "faithfulness", "sort": "score", "order": "asc"},
+}
+"""Which sessions are behind a metric of sessions, where a filter of their list finds them."""
 _COLUMNS: Final = (
     "metric",
     "name",
@@ -156,7 +168,7 @@ def _compare(me: Visitor, choice: _Choice) -> HTMLResponse:
             },
             "names": [side.release or me.between(side.window) for side in choice.sides],
             "tables": tables,
-            "worst": lambda row: me.link("/traces", **_worst(choice, row)),
+            "worst": lambda row: me.link(_list_of(row), **_worst(choice, row)),
             "stages": _stage_rows(stages),
             "stage_traces": [counts.traces for counts in stages],
             "csv": me.link("/compare.csv", **choice.named, **choice.period.query),
@@ -164,9 +176,15 @@ def _compare(me: Visitor, choice: _Choice) -> HTMLResponse:
     )
 
 
+def _list_of(row: Changed) -> str:
+    return "/sessions" if row.metric in SESSION_METRICS else "/traces"
+
+
 def _worst(choice: _Choice, row: Changed) -> dict[str, str]:
-    """Filters of the list that shows the traces of B behind a number, the worst first."""
+    """Filters of the list that shows what of B is behind a number, the worst first."""
     where = {"app": choice.app, "release": choice.sides[1].release or "", **choice.period.of_list}
+    if row.metric in SESSION_METRICS:
+        return where | _SESSIONS_BEHIND.get(row.metric, {})
     if row.metric in LATENCIES:
         return {**where, "sort": "latency"}
     if isinstance(row.metric, HitKind):
@@ -260,6 +278,7 @@ class _Tables:
     faults: Sequence[Changed]
     hits: Sequence[Changed]
     latencies: Sequence[Changed]
+    sessions: Sequence[Changed]
 
     @classmethod
     def of(cls, source: Estimates, a: Selection, b: Selection) -> _Tables:
@@ -270,18 +289,18 @@ class _Tables:
             changes.of_faults(source, a, b),
             changes.of_hits(source, a, b),
             changes.of_latencies(source, LATENCIES, _QUANTILES, a, b),
+            changes.of_sessions(source, a, b),
         )
+        names = ("metrics", "faults", "hits", "latencies", "sessions")
         judged = iter(changes.together([row for part in parts for row in part]))
         return cls(
             **{
                 name: list(islice(judged, len(part)))
-                for name, part in zip(
-                    ("metrics", "faults", "hits", "latencies"), parts, strict=True
-                )
+                for name, part in zip(names, parts, strict=True)
             }
         )
 
     @property
     def every(self) -> list[Changed]:
         """Row by row, as on the page."""
-        return [*self.metrics, *self.faults, *self.latencies, *self.hits]
+        return [*self.metrics, *self.faults, *self.sessions, *self.latencies, *self.hits]

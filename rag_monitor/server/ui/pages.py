@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,12 +24,13 @@ from rag_monitor.evaluation.request import history_of
 from rag_monitor.i18n import Message
 from rag_monitor.metrics.fault_words import likely_faults
 from rag_monitor.metrics.rag import citations_of
+from rag_monitor.server.golden_items import golden_of_trace
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.quality import SCORE_METRICS
 from rag_monitor.server.ui import key_form
 from rag_monitor.server.ui.raw_spans import Evidence, evidence_of
 from rag_monitor.server.ui.rule_panel import SentRule, panel
-from rag_monitor.server.ui.take_along import curl_command, golden_item
+from rag_monitor.server.ui.take_along import curl_command
 from rag_monitor.server.ui.view import Viewer, Visitor, page
 
 
@@ -207,7 +209,7 @@ def trace(me: Viewer, trace_id: str) -> HTMLResponse:
             "used": _used(stored.decisions),
             "given_turns": _given_turns(me, stored),
             "curl": curl_command(me.address, it.trace_id),
-            "golden": golden_item(stored),
+            "golden": _golden_line(me, stored),
             "evidence": _evidence(me, it) if me.request.query_params.get("spans") else None,
         },
     )
@@ -241,6 +243,12 @@ def _neighbours(me: Visitor, trace: Trace) -> Neighbours:
     return me.services.sessions.neighbours(
         trace.project, trace.session_id, trace.started_at, trace.trace_id
     )
+
+
+def _golden_line(me: Visitor, stored: StoredTrace) -> str | None:
+    """The question as a line of a golden set; None: it is not known."""
+    item = golden_of_trace(me.services, stored)
+    return None if item is None else json.dumps(item, ensure_ascii=False)
 
 
 def _given_turns(me: Visitor, stored: StoredTrace) -> Sequence[EarlierTurn]:

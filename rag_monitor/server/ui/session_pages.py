@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
+from urllib.parse import quote
 
 from fastapi import APIRouter
 from starlette.responses import HTMLResponse
@@ -141,6 +142,7 @@ def session(me: Viewer) -> HTMLResponse:
             "session": whole,
             "measured": session_metrics(whole),
             "metrics": SCORE_METRICS,
+            "in_api": f"/api/v1/sessions/{quote(session_id, safe='')}",
             "earlier": me.link("/session", id=session_id, cursor=whole.earlier_cursor),
         },
     )

@@ -1,18 +1,10 @@
-"""Commands that send and read a trace, and a question for a golden set."""
+"""Commands that send a trace and read one."""
 
 from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable
-from typing import Any, Final
-
-from rag_monitor.domain.feedback import Feedback
-from rag_monitor.domain.stored import StoredTrace
-
-_GOOD: Final = 0.75
-"""A mark from here on calls the answer good."""
-
+from typing import Final
 
 _WITH_KEY: Final = 'curl -H "Authorization: Bearer $RAG_MONITOR_API_KEY"'
 """The key stays in the caller's environment; a server that asks for none passes it over."""
@@ -37,35 +29,3 @@ def sending_command(address: str) -> str:
         f"{_WITH_KEY} \\\n  -H 'Content-Type: application/json' \\\n"
         f"  {shlex.quote(f'{address}/api/v1/traces')} -d {shlex.quote(body)}"
     )
-
-
-def golden_item(stored: StoredTrace) -> str | None:
-    """A line for `rag-monitor golden`; None: the question is not known.
-
-    The reference is what somebody said the answer should have been, else the answer where somebody
-    called it good. A judge alone makes no reference.
-    """
-    trace = stored.trace
-    if not trace.question or not trace.question.strip():
-        return None
-    corrected = [mark for mark in stored.feedback if mark.corrected_answer]
-    documents = [mark for mark in stored.feedback if mark.correct_document_ids]
-    item: dict[str, Any] = {"id": trace.trace_id, "question": trace.question}
-    if corrected:
-        item["reference"] = corrected[-1].corrected_answer
-    elif trace.answer and _called_good(stored.feedback):
-        item["reference"] = trace.answer
-    if documents:
-        item["relevant_ids"] = list(documents[-1].correct_document_ids)
-    return json.dumps(item, ensure_ascii=False)
-
-
-def _called_good(annotations: Iterable[Feedback]) -> bool:
-    """Whether reviewers marked the answer, and none but as good."""
-    values = [
-        one.value
-        for one in annotations
-        if one.kind is None and one.fault is None and one.statement is None
-        if one.metric in {None, "faithfulness"}
-    ]
-    return bool(values) and min(values) >= _GOOD

@@ -21,6 +21,7 @@ from rag_monitor.charts.scores import interval_bar
 from rag_monitor.domain.alert import Alert, AlertState, Finding
 from rag_monitor.domain.fault import FAULT_METRICS, STAGES
 from rag_monitor.domain.rule_state import RuleState
+from rag_monitor.domain.session_outcome import SESSION_METRICS
 from rag_monitor.domain.stored import KeyScope
 from rag_monitor.domain.window import Window
 from rag_monitor.i18n import ENGLISH, Message, languages, msgid, name_of, tag_of, translate
@@ -83,6 +84,7 @@ def environment() -> Environment:
         FAULTS=fault_words.FAULTS,
         STAGES=fault_words.STAGES,
         FAULT_OF=FAULT_METRICS,
+        SESSION_METRICS=SESSION_METRICS,
         STAGE_OF=STAGES,
         EVIDENCE=fault_words.EVIDENCE,
         LIKELY=fault_words.LIKELY,

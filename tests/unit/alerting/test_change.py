@@ -11,6 +11,7 @@ from rag_monitor.alerting.evaluator import Evaluator
 from rag_monitor.alerting.options import AlertOptions
 from rag_monitor.domain.alert import Finding, RuleKind
 from rag_monitor.domain.window import Window
+from rag_monitor.statistics.clusters import INDEPENDENT, DesignEffect
 from rag_monitor.testing import EPOCH
 from tests.unit.alerting.fakes import APP, FakeEstimates, rule
 
@@ -26,6 +27,7 @@ class Minutes:
     def __init__(self) -> None:
         self.bad_from = EPOCH + timedelta(days=400)
         self.bad_until = EPOCH + timedelta(days=400)
+        self.design = INDEPENDENT
         self.later: dict[datetime, tuple[int, int]] = {}
         """Judged and bad that came in late, by minute."""
 
@@ -44,6 +46,7 @@ class Minutes:
             effective_judged=float(judged),
             effective_bad=float(bad),
             classes={1.0: (judged, bad)},
+            design=self.design,
         )
 
 
@@ -127,3 +130,20 @@ def test_the_false_alarm_rate_may_be_stated_in_days() -> None:
 
     # 14,400 judged a day for 30 days.
     assert "alarm_at=4.32e+05" in found.notes
+
+
+def test_turns_of_few_sessions_say_less_than_as_many_traces() -> None:
+    """Ten traces a minute that hang together are worth two: the alarm takes longer, and comes."""
+
+    def minutes_to_the_alarm(minutes: Minutes) -> int:
+        minutes.bad_from = EPOCH
+        evaluator = Evaluator(FakeEstimates(counts=minutes), AlertOptions())
+        for number in range(200):
+            if evaluator.evaluate(CHANGE, APP, EPOCH + number * MINUTE).active:
+                return number
+        raise AssertionError("no alarm")
+
+    alone, hanging_together = Minutes(), Minutes()
+    hanging_together.design = DesignEffect(5.0, alike=6.0)
+
+    assert 1 <= minutes_to_the_alarm(alone) < minutes_to_the_alarm(hanging_together) < 60

@@ -117,11 +117,26 @@ def test_lists_of_ids_are_no_scores(tmp_path: Path, scores: object) -> None:
     assert _scores(tmp_path / "traces.jsonl", LANGFUSE | {"scores": scores}) == []
 
 
-def test_a_score_of_a_session_is_named_by_its_line(tmp_path: Path) -> None:
-    session = SCORE | {"traceId": None, "sessionId": "s-1"}
-    (bad,) = _rows(tmp_path / "scores.jsonl", session)
+@pytest.mark.parametrize("named", [{"sessionId": "s-1"}, {"session_id": "s-1"}])
+def test_a_score_of_a_session_is_about_the_whole_session(
+    tmp_path: Path, named: dict[str, str]
+) -> None:
+    row = {key: value for key, value in SCORE.items() if key != "traceId"} | named
+    (score,) = _scores(tmp_path / "scores.jsonl", row | {"observationId": SPAN})
+    assert (score.session_id, score.trace_id, score.span_id) == ("s-1", "", None)
+    assert (score.source, score.name, score.value) == ("langfuse / EVAL", "helpfulness", 0.5)
+
+
+def test_a_score_of_a_trace_that_is_of_a_session_is_about_the_trace(tmp_path: Path) -> None:
+    (score,) = _scores(tmp_path / "scores.jsonl", SCORE | {"sessionId": "s-1"})
+    assert (score.session_id, score.trace_id) == (None, TRACE_ID)
+
+
+def test_a_score_of_a_run_is_named_by_its_line(tmp_path: Path) -> None:
+    run = SCORE | {"traceId": None, "datasetRunId": "r-1"}
+    (bad,) = _rows(tmp_path / "scores.jsonl", run)
     assert isinstance(bad, BadRow)
-    assert (bad.line, "without `traceId`" in bad.reason) == (1, True)
+    assert (bad.line, "without `traceId` and `sessionId`" in bad.reason) == (1, True)
 
 
 def _replayed(rows: list[Any], answers: dict[str, dict[str, Any]]) -> tuple[list[str], Outcome]:

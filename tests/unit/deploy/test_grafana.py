@@ -17,7 +17,7 @@ from rag_monitor.exposition.collector import State, state_families, value_famili
 from rag_monitor.exposition.snapshot import Snapshot
 
 FOLDER = Path(__file__).resolve().parents[3] / "deploy" / "grafana"
-PAGES = {"/", "/traces", "/alerts"}
+PAGES = {"/", "/traces", "/sessions", "/alerts"}
 
 
 def _build() -> ModuleType:

@@ -159,8 +159,33 @@ async def test_a_label_or_a_failure_is_a_result_and_nothing_at_all_is_rejected(
     assert said == {
         "rejectedLogRecords": "2",
         "errorMessage": "an evaluation result has neither a finite value, a label, an explanation "
-        "nor an error.type; an evaluation result names no trace: send it with the trace's id",
+        "nor an error.type; an evaluation result names no trace and no session: send it with the "
+        "trace's id, or with `session.id` if it is about the whole session",
     }
+
+
+@pytest.mark.parametrize("name", ["session.id", "gen_ai.conversation.id"])
+async def test_a_result_that_names_a_session_and_no_trace_is_about_the_session(
+    receiver: Receiver, kept: Kept, name: str, clock: ManualClock
+) -> None:
+    whole = {**result(**{"score.value": 0.5}), "traceId": ""}
+    whole["attributes"] += pairs({name: "会话 7"})  # type: ignore[operator]
+    of_trace = {**EVALUATION, "attributes": [*EVALUATION["attributes"], *pairs({name: "会话 7"})]}
+    body = log_request(whole, of_trace, scope="langfuse / EVAL")
+    reply = await receiver.receive_logs(body, JSON, None, "p")
+    assert (reply.status, reply.body) == (200, b"{}")
+    assert kept.of_sessions == [
+        ReportedSessionScore(
+            project="p",
+            session_id="会话 7",
+            source="langfuse / EVAL",
+            name="tone",
+            value=0.5,
+            reported_at=EPOCH,
+            received_at=clock.now(),
+        )
+    ]
+    assert [score.trace_id for score in kept.scores] == [TRACE_ID]
 
 
 async def test_our_own_scores_that_come_back_are_not_taken_for_anothers(

@@ -212,3 +212,33 @@ def test_rows_without_a_question_are_reported_in_their_place(tmp_path: Path) -> 
 def test_an_address_that_is_not_http_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="--endpoint must begin"):
         Endpoint(EndpointOptions(url="ftp://x"))
+
+
+def test_the_turns_before_a_question_go_where_the_endpoint_takes_them() -> None:
+    sent: list[dict[str, Any]] = []
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        sent.append(json.loads(request.content))
+        return httpx.Response(200, json={"answer": "Six months."})
+
+    row = {
+        "question": "And of the bulb?",
+        "history": [{"question": "Warranty of the lamp?", "answer": "24 months."}, {"answer": "x"}],
+    }
+    told = EndpointOptions(url=URL, history_field="input.messages", question_field="input.text")
+    for options in (told, EndpointOptions(url=URL)):
+        endpoint = Endpoint(options, transport=httpx.MockTransport(handler))
+        earlier = endpoint.history_of(row)
+        answer = endpoint.ask("And of the bulb?", earlier)
+        trace = decode_trace(as_trace(row, answer, app="faq", history=earlier))
+        endpoint.close()
+        assert len(trace.history) == (options is told)
+
+    messages = [
+        {"role": "user", "content": "Warranty of the lamp?"},
+        {"role": "assistant", "content": "24 months."},
+    ]
+    assert sent == [
+        {"input": {"text": "And of the bulb?", "messages": messages}},
+        {"question": "And of the bulb?"},
+    ]

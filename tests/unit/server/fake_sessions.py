@@ -9,6 +9,7 @@ from rag_monitor.domain.conversation import EarlierTurn
 from rag_monitor.domain.session import Neighbours, Session, SessionPage, SessionQuery, Turn
 from rag_monitor.domain.stored import StoredTrace
 from rag_monitor.errors import MalformedPayload, NotFound
+from rag_monitor.store.page_cursor import decode_cursor
 
 
 class FakeSessions:
@@ -36,8 +37,7 @@ class FakeSessions:
     def get(
         self, project: str, session_id: str, *, cursor: str | None = None, limit: int = 200
     ) -> Session:
-        if cursor is not None:
-            raise MalformedPayload("bad cursor")
+        before = None if cursor is None else decode_cursor(cursor)
         turns = [
             _turn(one)
             for one in self._stored.values()
@@ -45,13 +45,14 @@ class FakeSessions:
         ]
         if not turns:
             raise NotFound("project {project!r} has no session", project=project)
-        turns.sort(key=lambda turn: turn.started_at)
+        turns.sort(key=lambda turn: (turn.started_at, turn.trace_id))
+        shown = [t for t in turns if before is None or (t.started_at, t.trace_id) < before]
         return Session(
             session_id=session_id,
             total=len(turns),
             first_at=turns[0].started_at,
             last_at=turns[-1].started_at,
-            turns=tuple(turns),
+            turns=tuple(shown[-limit:]),
         )
 
     def neighbours(

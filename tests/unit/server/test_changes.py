@@ -341,3 +341,49 @@ async def test_the_stages_at_fault_of_both_releases_stand_side_by_side(services:
     assert panel.index("0.05") < panel.index("0.30")
     assert "Retrieval" not in panel
     assert "故障环节" in chinese
+
+
+def test_more_complaints_are_worse_and_more_turns_are_neither() -> None:
+    source = Counted(
+        complaint_rate={True: (0.3, 0.25, 0.35), False: (0.1, 0.06, 0.14)},
+        resolved_rate={True: (0.9, 0.85, 0.94), False: (0.6, 0.5, 0.7)},
+        session_turns={True: (6.0, 5.5, 6.5), False: (3.0, 2.8, 3.2)},
+    )
+    found = {row.metric: row.verdict for row in changes.of_sessions(source, B, A)}
+
+    assert found == {"complaint_rate": "worse", "resolved_rate": "better", "session_turns": "other"}
+
+
+async def test_sessions_of_releases_are_compared_and_lead_to_their_sessions(
+    services: Services,
+) -> None:
+    class Unresolved(FakeEstimates):
+        def estimate(
+            self, series: Series, window: Window, *, min_judged: int | None = None
+        ) -> Estimate:
+            found = super().estimate(series, window)
+            newer = series.release == "2.1.0"
+            if series.metric == "session_turns":
+                value = 5.0 if newer else 2.5
+                return replace(found, value=value, lower=value - 0.2, upper=value + 0.2, judged=90)
+            if series.metric == "resolved_rate":
+                value = 0.3 if newer else 0.8
+                return replace(found, value=value, lower=value - 0.1, upper=value + 0.1, judged=90)
+            return found
+
+    where = {"app": "loan-assistant", "window": "6h"}
+    shown = replace(services, estimates=Unresolved(services.clock))
+    async with open_client(shown, headers=HTML) as client:
+        text = (await client.get("/compare", params=where)).text
+        table = (await client.get("/compare.csv", params=where)).text
+
+    (link,) = re.findall(r'href="/sessions\?([^"]+)"', text)
+    assert parse_qs(link.replace("&amp;", "&")) == {
+        "app": ["loan-assistant"],
+        "release": ["2.1.0"],
+        "since": ["6h"],
+        "resolved": ["false"],
+    }
+    assert "more turns" in text
+    rows = {row["metric"]: row for row in csv.DictReader(io.StringIO(table.removeprefix("\ufeff")))}
+    assert (rows["resolved_rate"]["verdict"], rows["session_turns"]["b_value"]) == ("worse", "5.0")

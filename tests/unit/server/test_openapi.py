@@ -28,6 +28,7 @@ OPERATIONS = {
     ("get", "/api/v1/ratings/agreement"),
     ("get", "/api/v1/labels/waiting"),
     ("get", "/api/v1/labels"),
+    ("get", "/api/v1/golden"),
     ("post", "/api/v1/labels"),
     ("delete", "/api/v1/users/{user_id}"),
     ("get", "/api/v1/summary"),

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 import httpx
 import pytest
 
+from rag_monitor.client import Client
 from rag_monitor.domain.stored import LabelledScore
 from rag_monitor.server.rating_agreement import rating_agreement
 from rag_monitor.server.services import Services
+from tests.integration.server.test_client import serve
 from tests.unit.server.conftest import open_client
 from tests.unit.server.fakes import make_services
 from tests.unit.server.story import JUDGE
@@ -75,6 +79,20 @@ async def test_the_api_tells_it_by_app(client: httpx.AsyncClient) -> None:
     assert other.json()["items"] == []
     twice = await client.get("/api/v1/ratings/agreement", params={"window": "x"})
     assert twice.status_code == 422
+
+
+def test_the_client_tells_it_as_rows_and_as_a_frame(services: Services) -> None:
+    pandas = pytest.importorskip("pandas")
+    with contextmanager(serve)(services) as url, Client(url) as monitor:
+        rows = monitor.rating_agreement(window="7d")
+        frame = monitor.rating_agreement(as_frame="pandas")
+        other = monitor.rating_agreement(app="other")
+
+    assert (rows[0]["metric"], rows[0]["judge"]) == ("faithfulness", str(JUDGE))
+    assert (rows[0]["satisfied"], rows[0]["dissatisfied"]) == (20, 20)
+    assert isinstance(frame, pandas.DataFrame)
+    assert list(frame["auroc"].dropna()) == [rows[0]["auroc"]]
+    assert other == []
 
 
 async def test_the_page_shows_it_and_says_what_is_too_little(services: Services) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from dataclasses import replace
 from typing import Any
@@ -11,8 +10,9 @@ import pytest
 
 from rag_monitor.domain.feedback import Feedback
 from rag_monitor.domain.rating import RatingKind
+from rag_monitor.server.golden_items import golden_item
 from rag_monitor.server.services import Services
-from rag_monitor.server.ui.take_along import curl_command, golden_item, sending_command
+from rag_monitor.server.ui.take_along import curl_command, sending_command
 from rag_monitor.testing import EPOCH, make_trace
 from tests.unit.server.conftest import open_client
 from tests.unit.server.fakes import make_services
@@ -29,9 +29,9 @@ def mark(**given: Any) -> Feedback:
 
 
 def item_of(*marks: Feedback) -> dict[str, Any]:
-    line = golden_item(replace(make_stored(TRACE), feedback=marks))
-    assert line is not None
-    return json.loads(line)  # type: ignore[no-any-return]
+    item = golden_item(replace(make_stored(TRACE), feedback=marks))
+    assert item is not None
+    return item
 
 
 @pytest.mark.parametrize(

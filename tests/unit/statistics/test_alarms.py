@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 from itertools import accumulate
+from math import comb, exp, lgamma
 
 import pytest
 
 from benchmarks.statistics_reference import e_bh
 from rag_monitor.statistics.burn import burn_gate, max_burn_rate
+from rag_monitor.statistics.clusters import INDEPENDENT, DesignEffect
 from rag_monitor.statistics.comparison import benjamini_hochberg
 from rag_monitor.statistics.detectors import Detector, DetectorState, grid
 
@@ -64,6 +66,57 @@ def test_a_batch_moves_by_its_ticks_when_nothing_was_judged() -> None:
     start = detector.start()
 
     assert detector.advance(start, detector.e_values({}), 7) == detector.skip(start, 7)
+
+
+def _beta_binomial(turns: int, bad: float, correlation: float) -> list[float]:
+    """P(so many of the turns of a session are bad)."""
+    rest = (1.0 - correlation) / correlation
+    a, b = bad * rest, (1.0 - bad) * rest
+    norm = lgamma(a) + lgamma(b) - lgamma(a + b)
+    return [
+        comb(turns, k) * exp(lgamma(k + a) + lgamma(turns - k + b) - lgamma(turns + a + b) - norm)
+        for k in range(turns + 1)
+    ]
+
+
+@pytest.mark.parametrize("q", [0.05, 0.1, 0.2])
+@pytest.mark.parametrize("longest", [9, 40])
+@pytest.mark.parametrize("correlation", [0.1, 0.5, 0.9])
+def test_a_session_of_turns_that_are_alike_is_no_bet_with_an_advantage(
+    q: float, longest: int, correlation: float
+) -> None:
+    """The expectation of what a whole session brings, at the null, by enumeration."""
+    lengths = range(1, longest + 1)
+    alike = sum(n * n for n in lengths) / sum(lengths)
+    design = DesignEffect(1.0 + correlation * (alike - 1.0), alike=alike)
+    detector = Detector(q=q)
+
+    def expected(given: DesignEffect) -> list[float]:
+        brought = [0.0] * len(detector.bets)
+        for turns in lengths:
+            for bad, chance in enumerate(_beta_binomial(turns, q, correlation)):
+                e_values = detector.e_values({1.0: (turns, bad)}, design=given)
+                for place, e_value in enumerate(e_values):
+                    brought[place] += chance / longest * e_value
+        return brought
+
+    assert max(expected(design)) <= 1.0 + 1e-9
+    assert min(expected(INDEPENDENT)) > 1.0
+
+
+def test_turns_that_have_nothing_to_do_with_one_another_are_bet_on_in_full() -> None:
+    detector = Detector(q=0.1)
+    classes = {1.0: (9, 9)}
+
+    full = detector.e_values(classes)
+    apart = detector.e_values(classes, design=DesignEffect(0.9, alike=4.0))
+    alone = detector.e_values(classes, design=DesignEffect(3.0, alike=1.0))
+    alike = detector.e_values(classes, design=DesignEffect(3.0, alike=4.0))
+    unsure = detector.e_values(classes, design=DesignEffect(3.0, degrees=2, alike=40.0))
+
+    assert apart == alone == full
+    assert all(1.0 < a < b for a, b in zip(alike, full, strict=True))
+    assert all(1.0 < a < b for a, b in zip(unsure, alike, strict=True))
 
 
 def test_a_steep_drop_is_found_soon_and_its_size_and_onset_are_told() -> None:
