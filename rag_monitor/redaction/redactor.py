@@ -179,7 +179,8 @@ _READ: Final = 8_000
 """Characters looked at; a longer text is cut before any pattern runs over it."""
 _SHORTEST_SECRET: Final = 4
 """A shorter setting is no secret, and hiding it would hide half of the sentence."""
-_HIDDEN: Final = "[secret]"
+HIDDEN: Final = "[secret]"
+"""What stands for a secret."""
 _PATTERNS: Final = (
     SECRET.expression,
     # A key by its prefix, also one that the server has starred already.
@@ -215,13 +216,22 @@ def presentable(text: str, secrets: Iterable[str] = (), longest: int = LONGEST) 
     whole, text = text, text[:_READ]
     for secret in sorted(set(secrets), key=len, reverse=True):
         if len(secret) >= _SHORTEST_SECRET:
-            text = text.replace(secret, _HIDDEN)
-    for pattern in _PATTERNS:
-        text = pattern.sub(_hidden, text)
-    text = _ESCAPES.sub("", text)
+            text = text.replace(secret, HIDDEN)
+    text = _ESCAPES.sub("", without_secrets(text))
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     line = line if len(line) <= longest else line[: longest - 1].rstrip() + "…"
     return whole if line == whole else line
+
+
+def without_secrets(text: str) -> str:
+    """`text` without what looks like a key, a token or a password.
+
+    >>> without_secrets('{"authorization": "Bearer 7f3k29xq81"}')
+    '{"authorization": "Bearer [secret]"}'
+    """
+    for pattern in _PATTERNS:
+        text = pattern.sub(_hidden, text)
+    return text
 
 
 def without_credentials(url: str) -> str:
@@ -231,6 +241,6 @@ def without_credentials(url: str) -> str:
 
 def _hidden(match: re.Match[str]) -> str:
     if "value" not in match.re.groupindex:
-        return _HIDDEN
+        return HIDDEN
     whole, start = match.group(), match.start()
-    return whole[: match.start("value") - start] + _HIDDEN + whole[match.end("value") - start :]
+    return whole[: match.start("value") - start] + HIDDEN + whole[match.end("value") - start :]

@@ -1,11 +1,13 @@
 """The evidence that a trace was read from, as it came: spans with their attributes, or JSON rows.
 
 Senders choose all of it, names and sizes too: what is shown is bounded in number and in length.
+Instrumentation records headers and requests, so keys and tokens are hidden.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -13,6 +15,7 @@ from typing import Final
 from rag_monitor.domain.ports import BlobFormat
 from rag_monitor.domain.span import Span
 from rag_monitor.ingest.spans import decode_spans, unique_spans
+from rag_monitor.redaction.redactor import HIDDEN, without_secrets
 from rag_monitor.server.ui.numbers import count_text
 
 MAX_SPANS: Final = 100
@@ -24,6 +27,10 @@ MAX_NAME: Final = 120
 MAX_VALUE: Final = 2_000
 MAX_TEXT: Final = 100_000
 """Characters of all values together: a page stays a page."""
+_SECRET_NAME: Final = re.compile(
+    r"(?i)(?:^|[._-])(?:authorization|(?:set-)?cookie|api[_-]?key|passwd|password|secret"
+    r"|(?:access|auth|refresh)[_-]?token)$"
+)
 _NS_PER_MS: Final = 1e6
 _MAX_DEPTH: Final = 8
 
@@ -75,10 +82,11 @@ class _Room:
     left: int = MAX_TEXT
 
     def take(self, text: str, most: int) -> str:
-        """The text, as far as there is room; what is left out is counted."""
+        """The text without secrets, as far as there is room; what is left out is counted."""
         kept = text[: min(most, self.left)]
         self.left -= len(kept)
-        return kept if len(kept) == len(text) else f"{kept}… (+{count_text(len(text) - len(kept))})"
+        shown, left_out = without_secrets(kept), len(text) - len(kept)
+        return f"{shown}… (+{count_text(left_out)})" if left_out else shown
 
 
 @dataclass(slots=True)
@@ -92,7 +100,8 @@ class _Reading:
             name=name[:MAX_NAME],
             at_ms=(at_ns - self.start_ns) / _NS_PER_MS if at_ns else None,
             attributes=[
-                (key[:MAX_NAME], self.room.take(_text(attributes[key]), MAX_VALUE)) for key in shown
+                (key[:MAX_NAME], self.room.take(_shown(key, attributes[key]), MAX_VALUE))
+                for key in shown
             ],
             left_out=len(attributes) - len(shown),
         )
@@ -151,6 +160,11 @@ def _depths(spans: Sequence[Span]) -> dict[str, int]:
             depth, above = depth + 1, parents[above]
         depths[span_id] = depth
     return depths
+
+
+def _shown(name: str, value: object) -> str:
+    """A value as text; hidden where its name says that it is secret, however it looks."""
+    return HIDDEN if _SECRET_NAME.search(name) else _text(value)
 
 
 def _text(value: object) -> str:

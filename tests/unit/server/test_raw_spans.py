@@ -143,3 +143,26 @@ def test_a_row_that_is_no_json_is_shown_as_it_came() -> None:
     found = evidence_of([(BlobFormat.TRACE_JSON, b"[" * 100_000)])
 
     assert found.rows[0].startswith("[[[[")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("http.request.header.authorization", ["Bearer 7f3k29xq81zz"]),
+        ("authorization", "Bearer 7f3k29xq81zz"),
+        ("llm.request", '{"api_key": "7f3k29xq81zz", "prompt": "hello"}'),
+        ("url.full", "https://example.com/v1?api_key=7f3k29xq81zz&q=1"),
+        ("db.connection_string", "postgresql://bob:7f3k29xq81zz@db/x"),
+        ("http.request.header.x-api-key", ["7f3k29xq81zz"]),
+        ("http.request.header.cookie", ["session=7f3k29xq81zz"]),
+    ],
+)
+async def test_keys_and_tokens_are_hidden(
+    browser: httpx.AsyncClient, services: Services, name: str, value: object
+) -> None:
+    trace_id = some_trace(services, otlp(span(1, "ask", {name: value})))
+
+    text = await panel(browser, trace_id)
+
+    assert name in text
+    assert "7f3k29xq81zz" not in text
