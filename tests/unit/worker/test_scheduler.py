@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 
 import pytest
 
@@ -13,8 +14,16 @@ from rag_monitor.worker.scheduler import Scheduler
 
 
 @pytest.fixture
-def over_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outage, "SETTLED_S", 0.0)
+def settles_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outage, "SETTLED_S", 0.5)
+
+
+async def _end_of_outage(caplog: pytest.LogCaptureFixture) -> None:
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        if any(": over after" in message for message in caplog.messages):
+            return
+        await asyncio.sleep(0.02)
 
 
 async def test_a_job_that_fails_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -36,7 +45,7 @@ async def test_a_job_that_fails_is_logged_once(caplog: pytest.LogCaptureFixture)
     assert [record.getMessage() for record in told] == ["job fail failed"]
 
 
-@pytest.mark.usefixtures("over_at_once")
+@pytest.mark.usefixtures("settles_soon")
 async def test_an_outage_of_the_database_is_told_when_it_begins_and_when_it_is_over(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -56,6 +65,7 @@ async def test_an_outage_of_the_database_is_told_when_it_begins_and_when_it_is_o
         schedule.every(0.02, "evaluate", evaluate, lanes=4)
         schedule.start()
         await asyncio.wait_for(over.wait(), 10)
+        await _end_of_outage(caplog)
         await schedule.stop(1.0)
 
     first, last = (record.getMessage() for record in caplog.records)
@@ -63,7 +73,7 @@ async def test_an_outage_of_the_database_is_told_when_it_begins_and_when_it_is_o
     assert last.startswith("jobs wait for the database: over after ")
 
 
-@pytest.mark.usefixtures("over_at_once")
+@pytest.mark.usefixtures("settles_soon")
 async def test_an_outage_is_over_when_every_job_that_failed_went_through(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -89,6 +99,7 @@ async def test_an_outage_is_over_when_every_job_that_failed_went_through(
         schedule.every(0.02, "derive", derive)
         schedule.start()
         await asyncio.wait_for(over.wait(), 10)
+        await _end_of_outage(caplog)
         await schedule.stop(1.0)
 
     assert tries > 2
