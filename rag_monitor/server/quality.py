@@ -43,6 +43,8 @@ SCORE_METRICS: Final = (
 )
 """Scores, the better the higher."""
 SHOWN_METRICS: Final = (*SCORE_METRICS, REFUSAL_METRIC, SATISFACTION_METRIC)
+MIN_COMPARED: Final = 20
+"""Fewer scored traces than this on either side bear no comparison."""
 """What judges answer for and what users say, in the order shown."""
 LATENCIES: Final = ("first_byte_ms", "generation_ms", "end_to_end_ms", "retrieval_ms")
 MAX_HIT_NAMES: Final = 50

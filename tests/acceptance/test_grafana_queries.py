@@ -103,7 +103,7 @@ class Traffic:
 
 
 def _ended_sessions(turn: int) -> list[dict[str, Any]]:
-    """Conversations of two turns that have been over for a while."""
+    """Conversations of two turns that have been over for a while, soon enough for an interval."""
     began = datetime.now(UTC) - timedelta(minutes=40)
     return [
         row
@@ -113,7 +113,7 @@ def _ended_sessions(turn: int) -> list[dict[str, Any]]:
             "started_at": (began + timedelta(seconds=place)).isoformat(),
             "release": f"v{1 + turn % 2}",
         }
-        for row in traffic.rows(4)
+        for row in traffic.rows(16)
         for place in range(2)
     ]
 

@@ -23,6 +23,7 @@ from rag_monitor.i18n import msgid
 from rag_monitor.server.auth import Principal, Reader, ServicesOf
 from rag_monitor.server.problems import AskedLanguage, ProblemError
 from rag_monitor.server.quality import (
+    MIN_COMPARED,
     AppPage,
     app_quality,
     by_knowledge_base,
@@ -235,12 +236,13 @@ def compare_releases(
                     release=release,
                 ),
                 window,
+                min_judged=MIN_COMPARED,
             )
             for release in (where.release, where.against)
         )
         has_values = first.value is not None or second.value is not None
         if has_values and not (is_share_at_fault(metric) and not (first.value or second.value)):
-            pair = on_one_judge(services.estimates, first, second)
+            pair = on_one_judge(services.estimates, first, second, min_judged=MIN_COMPARED)
             changes.append(ReleaseChange.from_domain(*pair))
     return ReleaseChanges(app=where.app, changes=changes)
 

@@ -27,11 +27,10 @@ from rag_monitor.domain.session_outcome import (
 )
 from rag_monitor.domain.trace import TraceStatus
 from rag_monitor.domain.window import Estimate, Series, Window
+from rag_monitor.server.quality import MIN_COMPARED
 from rag_monitor.statistics.comparison import benjamini_hochberg, p_from_interval
 from rag_monitor.statistics.wilson import Interval
 
-MIN_JUDGED: Final = 20
-"""Fewer scored traces than this on either side bear no comparison."""
 ERRORS: Final = "error_share"
 _SMALLER_IS_BETTER: Final = frozenset(
     {
@@ -116,12 +115,12 @@ def of_metric(
 ) -> Changed | None:
     """A metric of both, by one judge where they rest on different ones; None: neither has one."""
     first, second = (
-        source.estimate(side.series(metric, COMBINED), side.window, min_judged=MIN_JUDGED)
+        source.estimate(side.series(metric, COMBINED), side.window, min_judged=MIN_COMPARED)
         for side in (before, after)
     )
     if first.value is None and second.value is None:
         return None
-    first, second = on_one_judge(source, first, second, min_judged=MIN_JUDGED)
+    first, second = on_one_judge(source, first, second, min_judged=MIN_COMPARED)
     return _changed(metric, first, second)
 
 
@@ -214,7 +213,7 @@ def _quantile(summary: LatencySummary, quantile: float, series: Series, window: 
 
 def _share(source: Estimates, selection: Selection) -> Estimate:
     share = source.status_share(selection, TraceStatus.ERROR)
-    enough = share.traces >= MIN_JUDGED
+    enough = share.traces >= MIN_COMPARED
     return replace(
         share,
         series=selection.series(ERRORS),

@@ -19,6 +19,7 @@ from fastapi.routing import APIRoute
 from rag_monitor.aggregation.steps import steps
 from rag_monitor.charts.durations import milliseconds
 from rag_monitor.domain.fault import FAULT_METRICS, Fault
+from rag_monitor.domain.session_outcome import SESSION_METRICS, SESSION_TURNS
 from rag_monitor.domain.window import Window
 from rag_monitor.server.app import create_app
 from rag_monitor.server.quality import SCORE_METRICS, SHOWN_METRICS, on_grid, step_for
@@ -400,7 +401,9 @@ async def releases(api: Api) -> Expected:
         expected = any((kind, name, "expected") in side for side in rates)
         key = (kind, name, "expected" if expected else "all")
         hits += [bar(side.get(key)) for side in rates]
-    return Expected(bars=both(SHOWN_METRICS) + errors + both([*FAULT_METRICS]) + hits)
+    sessions = both([metric for metric in SESSION_METRICS if metric != SESSION_TURNS])
+    faults = both([*FAULT_METRICS])
+    return Expected(bars=both(SHOWN_METRICS) + errors + faults + sessions + hits)
 
 
 async def documents(api: Api) -> Expected:
