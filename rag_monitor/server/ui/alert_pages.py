@@ -397,8 +397,6 @@ def _interval(me: Visitor, finding: Finding, rule: AlertRule | None) -> str:
     if finding.level is None:  # each end has its own, and the sentence of the finding says both
         return ""
     named = given_share(finding.level)
-    if me.language != "zh":  # as in the sentence of the finding
-        named = named.replace("%", " %")
     ends = (finding.lower, finding.upper)
     shown = latency_interval(*ends) if latency else "–".join(score_text(end, 3) for end in ends)
     return f"{me.translate('{level} interval', level=named)} {shown}"
