@@ -265,6 +265,7 @@ def _course(
         source=me.services.estimates.once(),
         selection=Selection(project=alert.project, app=alert.app, window=window),
         marks=(*break_marks(me, broke_at, window), *alert_marks(me, [alert], window)),
+        wide=True,
     )
     return charts.watched(rule)
 
