@@ -9,6 +9,7 @@ from typing import Final
 from markupsafe import Markup
 
 from rag_monitor.charts import svg
+from rag_monitor.charts.scale import durations
 from rag_monitor.domain.trace import Trace
 from rag_monitor.i18n import msgid
 
@@ -126,7 +127,8 @@ def timeline(
         return Markup("")
     total = max(phase.end for phase in phases) or 1.0
     bottom = _TOP + _ROW * len(phases)
-    parts = [_gridline(_LEFT + _SPAN * n / 4, bottom, total * n / 4) for n in range(5)]
+    ticks = [tick for tick in durations([total]).ticks if tick[0] <= total]
+    parts = [_gridline(_LEFT + _SPAN * at / total, bottom, text) for at, text in ticks]
     parts += [_bar(phase, _TOP + number * _ROW, total) for number, phase in enumerate(phases)]
     if first_byte_ms is not None and first_byte_ms <= total:
         parts.append(
@@ -155,5 +157,5 @@ def _mark(share: float, bottom: int, text: str) -> Markup:
     return _MARK.format(x, bottom, anchor, text)
 
 
-def _gridline(x: float, bottom: int, at_ms: float) -> Markup:
-    return _GRID.format(x, bottom, bottom + 14, milliseconds(at_ms))
+def _gridline(x: float, bottom: int, text: str) -> Markup:
+    return _GRID.format(x, bottom, bottom + 14, text)

@@ -9,6 +9,8 @@ from typing import Final
 from rag_monitor.domain.window import Window
 
 _DAY: Final = timedelta(days=1)
+_DATED: Final = timedelta(hours=50)
+"""Longer windows are divided in days."""
 _FIRST_DAY: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - what a clock shows, whatever the zone
 _STEPS: Final = tuple(
     timedelta(minutes=minutes)
@@ -23,20 +25,27 @@ class TimeAxis:
     zone: tzinfo
     days: bool = False
     """Whether it is divided in days, not in times of day."""
+    dated: bool = False
+    """Whether times of day come round twice, so that they need the day beside them."""
 
     @classmethod
     def over(cls, window: Window, zone: tzinfo) -> TimeAxis:
         """For a window; a day may last an hour longer."""
-        return cls(zone, days=window.length > timedelta(hours=25))
+        days = window.length > _DATED
+        return cls(zone, days=days, dated=not days and window.length > timedelta(hours=25))
 
     def label(self, moment: datetime) -> str:
-        """In five letters, which is what there is room for."""
-        return moment.astimezone(self.zone).strftime("%m-%d" if self.days else "%H:%M")
+        """In five letters, which is what there is room for: midnight is named by its day."""
+        shown = moment.astimezone(self.zone)
+        day = self.days or (self.dated and (shown.hour, shown.minute) == (0, 0))
+        return shown.strftime("%m-%d" if day else "%H:%M")
 
     def exactly(self, moment: datetime) -> str:
         """With the day and the time, where both are needed."""
-        label, time = self.label(moment), moment.astimezone(self.zone).strftime("%H:%M")
-        return f"{label} {time}" if self.days and time != "00:00" else label
+        day, time = moment.astimezone(self.zone).strftime("%m-%d %H:%M").split()
+        if self.days and time == "00:00":
+            return day
+        return f"{day} {time}" if self.days or self.dated else time
 
     def between(self, window: Window) -> str:
         """Both ends; of a whole day in this zone its date alone."""

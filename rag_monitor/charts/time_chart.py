@@ -113,6 +113,7 @@ class Frame:
 
 
 SMALL: Final = Frame(height=118, width=190, ticks=3, name="small")
+WIDE: Final = Frame(height=118, width=250, ticks=5, name="small")
 LARGE: Final = Frame(height=190, width=250, ticks=5)
 
 

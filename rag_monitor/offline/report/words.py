@@ -185,7 +185,7 @@ _WORDS: Final[Mapping[str, Message]] = {
     "b_minus_a": Message("B minus A"),
     "comparison_hint": Message(
         "Better and worse are said only of metrics that stand out among all (Benjamini-Hochberg, "
-        "5 %); ▲ / ▼: rows where B is better, worse."
+        "5%); ▲ / ▼: rows where B is better, worse."
     ),
     "incomplete": Message("incomplete"),
     "not_paired": Message("only in one file"),

@@ -265,6 +265,7 @@ def _course(
         source=me.services.estimates.once(),
         selection=Selection(project=alert.project, app=alert.app, window=window),
         marks=(*break_marks(me, broke_at, window), *alert_marks(me, [alert], window)),
+        wide=True,
     )
     return charts.watched(rule)
 
@@ -397,8 +398,6 @@ def _interval(me: Visitor, finding: Finding, rule: AlertRule | None) -> str:
     if finding.level is None:  # each end has its own, and the sentence of the finding says both
         return ""
     named = given_share(finding.level)
-    if me.language != "zh":  # as in the sentence of the finding
-        named = named.replace("%", " %")
     ends = (finding.lower, finding.upper)
     shown = latency_interval(*ends) if latency else "–".join(score_text(end, 3) for end in ends)
     return f"{me.translate('{level} interval', level=named)} {shown}"

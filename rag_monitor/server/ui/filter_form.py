@@ -59,7 +59,10 @@ SORTS: Final = {
     TraceSort.LATENCY: msgid("latency"),
     TraceSort.SCORE: msgid("score of the metric"),
 }
-DIRECTIONS: Final = {Order.DESC: msgid("highest first"), Order.ASC: msgid("lowest first")}
+DIRECTIONS: Final = {
+    Order.DESC: msgid("newest or highest first"),
+    Order.ASC: msgid("oldest or lowest first"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

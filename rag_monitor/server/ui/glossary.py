@@ -10,7 +10,7 @@ from rag_monitor.i18n import msgid
 GLOSSARY: Final = MappingProxyType(
     {
         msgid("interval"): msgid(
-            "Where the true value lies, at the level named beside it: of twenty 95 % intervals, "
+            "Where the true value lies, at the level named beside it: of twenty 95% intervals, "
             "nineteen hold it. It allows for how few traces were judged, and for sessions."
         ),
         msgid("draw"): msgid(

@@ -23,6 +23,7 @@ from rag_monitor.charts.time_axis import TimeAxis
 from rag_monitor.charts.time_chart import (
     LARGE,
     SMALL,
+    WIDE,
     Line,
     Mark,
     TimeChart,
@@ -77,6 +78,8 @@ class AppCharts:
     marks: Sequence[Mark] = ()
     alone: bool = False
     """Whether the app has the page to itself: larger charts, and their numbers as tables."""
+    wide: bool = False
+    """Whether each chart has a line to itself."""
 
     @property
     def step(self) -> timedelta:
@@ -224,7 +227,7 @@ class AppCharts:
         legend = [(line.kind, line.name) for line in lines] if len(lines) > 1 else []
         return Picture(
             title=label,
-            chart=drawn(chart, LARGE if self.alone else SMALL),
+            chart=drawn(chart, LARGE if self.alone else WIDE if self.wide else SMALL),
             table=numbers_table(chart, self.me.translate("Time")) if self.alone else Markup(""),
             legend=legend,
         )

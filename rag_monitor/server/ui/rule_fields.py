@@ -25,8 +25,8 @@ _NO_LIMIT: Final = 1e6
 """Upper ends beyond this are there to refuse nonsense; nobody needs to read them."""
 _HELP: Final = {
     "window_s": msgid("Empty: it follows the traffic, or is an hour where it cannot."),
-    "hold_for_s": msgid("So long it must hold before it fires."),
-    "keep_firing_s": msgid("So long it must be gone before it is over."),
+    "hold_for_s": msgid("How long it must hold before it fires."),
+    "keep_firing_s": msgid("How long it must be clear before it resolves."),
     "repeat_s": msgid("0: never."),
     "min_judged": msgid("With fewer it cannot tell."),
 }

@@ -16,7 +16,7 @@ from rag_monitor.alerting.params import number, word
 from rag_monitor.charts import scale
 from rag_monitor.charts.budget_bar import budget_bar
 from rag_monitor.charts.time_axis import TimeAxis
-from rag_monitor.charts.time_chart import SMALL, Line, TimeChart, drawn, numbers_table
+from rag_monitor.charts.time_chart import WIDE, Line, TimeChart, drawn, numbers_table
 from rag_monitor.domain.alert import Alert, AlertRule
 from rag_monitor.domain.rule_state import Counted, Verdict
 from rag_monitor.domain.stored import AppSummary
@@ -231,6 +231,6 @@ def _course(me: Visitor, one: Objective, budget: Budget, history: Sequence[Alert
     )
     return Picture(
         title=title,
-        chart=drawn(chart, SMALL),
+        chart=drawn(chart, WIDE),
         table=numbers_table(chart, me.translate("Day")),
     )

@@ -120,7 +120,7 @@ async def test_an_alert_on_latency_has_units_and_the_level_of_its_rule(
     text = (await browser.get("/alerts")).text
 
     assert "<dd>2.40 s" in text
-    assert "99.9 % interval 1.90–2.60 s" in text
+    assert "99.9% interval 1.90–2.60 s" in text
     assert "<dt>Baseline</dt><dd>840 ms</dd>" in text
     assert "<dt>Traces counted</dt>" in text
 
@@ -172,7 +172,7 @@ async def test_a_silence_is_planned_on_everything_with_its_reason(
 
     (made,) = services.silences.all("default")
     assert (made.rule, made.app, made.comment) == ("*", "*", "release 2.1")
-    assert "<td>release 2.1</td>" in text
+    assert ">release 2.1</td>" in text
     assert "silenced until" in text
 
 
