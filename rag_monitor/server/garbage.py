@@ -23,7 +23,7 @@ _FULL: Final = 1
 _GROWTH: Final = 4.0
 """A thorough collection is due when so many times the objects are frozen that the last one left.
 
-Caches that fill after a start double the objects more than once, and nothing of that is garbage."""
+Well above what caches add as they fill after a start: those objects are no garbage."""
 _COUNT_EVERY_S: Final = 10.0
 """Counting frozen objects walks all of them."""
 _THOROUGH_EVERY_S: Final = 3_600.0
