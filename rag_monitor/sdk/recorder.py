@@ -161,10 +161,10 @@ class Recorder:
 
         One that answers, however late or with "try again", has the whole time.
         """
-        briefly = min(_UNREACHABLE_S, timeout_s)
-        if self.flush(briefly) or self._sender.unreachable:
+        if self.closed:
             return not self.waiting
-        return self.flush(timeout_s - briefly)
+        self._sender.flush(timeout_s, unreachable_s=_UNREACHABLE_S)
+        return not self.waiting
 
     def close(self, timeout_s: float) -> bool:
         """Flush within `timeout_s`, then stop; what is left is dropped and counted."""

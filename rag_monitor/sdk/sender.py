@@ -96,6 +96,7 @@ class Sender:
         self._stopping = False
         self._failures = 0
         self._unreachable = False
+        """Whether the last attempt ended without any answer: refused, unknown host, timeout."""
         self._retry_at = 0.0
         self._spool_again_at = 0.0
         self._announced = False
@@ -115,17 +116,12 @@ class Sender:
                 tools = self._tools = self._tools or self._make_tools()
             if tools.spool is None:
                 self._spooling = self._adopting = False
-                self._counters.deliver(0)  # wakes a waiting flush
+                self._counters.wake_waiting()
         return tools
 
     @property
     def _spool(self) -> Spool | None:
         return self.tools.spool if self._spooling else None
-
-    @property
-    def unreachable(self) -> bool:
-        """Whether the last attempt ended without any answer: refused, unknown host, timeout."""
-        return self._unreachable
 
     @property
     def alive(self) -> bool:
@@ -172,8 +168,12 @@ class Sender:
         if not self._held or self._spooling:
             self._wake_event.set()
 
-    def flush(self, timeout_s: float) -> bool:
-        """Wait until everything produced so far is settled; True when all of it arrived."""
+    def flush(self, timeout_s: float, unreachable_s: float | None = None) -> bool:
+        """Wait until everything produced so far is settled; True when all of it arrived.
+
+        With `unreachable_s`, a server that cannot be reached is waited for only that long. An
+        attempt that is under way then is waited for: it may be answered.
+        """
         if threading.current_thread() is self._thread:
             return False
         counters = self._counters
@@ -190,7 +190,12 @@ class Sender:
             self._retry_at = 0.0
         self.wake()
         with counters.changed:
-            counters.changed.wait_for(all_settled, max(0.0, timeout_s))
+            timeout_s = max(0.0, timeout_s)
+            briefly = timeout_s if unreachable_s is None else min(unreachable_s, timeout_s)
+            if not counters.changed.wait_for(all_settled, briefly):
+                counters.changed.wait_for(
+                    lambda: all_settled() or self._unreachable, timeout_s - briefly
+                )
             return all_settled() and counters.dropped_total == lost
 
     def stop(self, timeout_s: float) -> None:
@@ -321,6 +326,7 @@ class Sender:
         self._unreachable = outcome.status == 0
         if outcome.retryable:
             self._back_off(outcome)
+            self._counters.wake_waiting()
             return
         self._failures = 0
         self._announced = False
@@ -389,7 +395,7 @@ class Sender:
             adopted = None
         if adopted is None:
             self._adopting = False
-            self._counters.deliver(0)  # wakes a waiting flush
+            self._counters.wake_waiting()
             return None
         batch = Batch(adopted[1])
         batch.file = adopted[0]

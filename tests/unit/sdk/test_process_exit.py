@@ -18,10 +18,13 @@ from typing import Any
 import pytest
 
 import rag_monitor as rm
+from rag_monitor.sdk import client
 from rag_monitor.sdk.asgi import RagMonitorMiddleware
 from rag_monitor.sdk.client import server_stops
 from rag_monitor.sdk.options import Options
+from rag_monitor.sdk.outcome import Outcome
 from rag_monitor.sdk.recorder import Recorder
+from rag_monitor.sdk.transport import Transport
 from rag_monitor.testing import InMemoryExporter
 from tests.otlp_sink import _records
 from tests.unit.sdk.conftest import BadServer
@@ -227,6 +230,25 @@ async def test_the_end_of_a_lifespan_hardly_waits_for_a_monitor_that_is_away() -
 
     assert await _lifespan_ends() < 10
     assert await _lifespan_ends() < 10
+
+
+@pytest.mark.parametrize("attempt_s", [0.1, 0.3, 0.45, 0.6, 1.0])
+def test_an_attempt_under_way_when_patience_ends_does_not_cost_the_whole_time(
+    monkeypatch: pytest.MonkeyPatch, attempt_s: float
+) -> None:
+    def post(*_: Any) -> Outcome:
+        time.sleep(attempt_s)
+        return Outcome(0)
+
+    monkeypatch.setattr(Transport, "post", post)
+    recorder = Recorder(Options())
+    client.install(recorder)
+    with rm.trace(question="q"):
+        pass
+
+    start = time.monotonic()
+    assert not recorder.flush_last(20)
+    assert time.monotonic() - start < 10
 
 
 def _serving(*kinds: str) -> tuple[Any, Any, list[str]]:
