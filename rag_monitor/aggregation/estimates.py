@@ -39,7 +39,7 @@ from rag_monitor.aggregation.request_cache import CachedSource, FoldedReleases
 from rag_monitor.aggregation.routing import confusions_of
 from rag_monitor.aggregation.series_query import query_of
 from rag_monitor.aggregation.shares import Share, share_estimate
-from rag_monitor.aggregation.steps import by_step, steps
+from rag_monitor.aggregation.steps import by_step, step_count, steps
 from rag_monitor.aggregation.totals import RollupSource, Totals, sum_of, sums_by
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.rollup import (
@@ -307,7 +307,7 @@ class Estimates:
     def step_rows(self, selection: Selection, metric: str, step: timedelta) -> list[list[Rollup]]:
         """The rows of each step of the window, oldest first: `aggregation.trends` reads them."""
         rows = by_step(self._sums(selection, metric, step), selection.window, step)
-        return [rows.get(index, []) for index in range(len(steps(selection.window, step)))]
+        return [rows.get(index, []) for index in range(step_count(selection.window, step))]
 
     def judges(self, series: Series, window: Window) -> list[str]:
         """Identities with scores of this metric in the window, fullest first."""

@@ -22,6 +22,11 @@ def steps(window: Window, step: timedelta) -> list[Window]:
     return parts
 
 
+def step_count(window: Window, step: timedelta) -> int:
+    """So many `steps` the window has."""
+    return -(-window.length // step)
+
+
 def by_step(rows: Sequence[Rollup], window: Window, step: timedelta) -> dict[int, list[Rollup]]:
     """The rows of each step, by its number; a step without rows is not in it."""
     grouped: dict[int, list[Rollup]] = defaultdict(list)

@@ -11,7 +11,7 @@ from typing import Final, TypeVar, cast
 from rag_monitor.aggregation.combine import choose
 from rag_monitor.aggregation.comparison import BaselineKind, PreviousRelease
 from rag_monitor.aggregation.estimates import EstimateOptions, Estimates
-from rag_monitor.aggregation.steps import by_step, steps
+from rag_monitor.aggregation.steps import by_step, step_count
 from rag_monitor.aggregation.totals import RollupSource, Totals, sum_of, sums_by
 from rag_monitor.domain.ports import BudgetState
 from rag_monitor.domain.rollup import TRACES_METRIC, Rollup
@@ -163,7 +163,7 @@ class RuleEstimates(Estimates):
 def _sums_of_steps(
     rows: Sequence[Rollup], window: Window, step: timedelta, count: Callable[[Totals], int]
 ) -> Sequence[int]:
-    counts = [0] * len(steps(window, step))
+    counts = [0] * step_count(window, step)
     for index, part in by_step(rows, window, step).items():
         counts[index] = count(sum_of(part))
     return counts

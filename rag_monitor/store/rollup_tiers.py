@@ -9,6 +9,7 @@ A block without a mark and without rows had no traces.
 from __future__ import annotations
 
 import secrets
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -75,11 +76,14 @@ def cover(
     start: datetime,
     end: datetime,
     lengths: Sequence[int],
-    stale: frozenset[tuple[int, datetime]] = frozenset(),
+    stale: Iterable[tuple[int, datetime]] = (),
 ) -> list[Run]:
     """The minutes from `start` up to `end` as few runs: the longest blocks that are not stale."""
+    marked: dict[int, list[datetime]] = defaultdict(list)
+    for minutes, place in sorted(stale):
+        marked[minutes].append(place)
     runs: list[Run] = []
-    for run in _cover(start, end, tuple(lengths), stale):
+    for run in _cover(start, end, tuple(lengths), marked):
         last = runs[-1] if runs else None
         if last is not None and last.minutes == run.minutes and last.end == run.start:
             runs[-1] = Run(run.minutes, last.start, run.end)
@@ -92,7 +96,7 @@ def _cover(
     start: datetime,
     end: datetime,
     lengths: tuple[int, ...],
-    stale: frozenset[tuple[int, datetime]],
+    stale: Mapping[int, Sequence[datetime]],
 ) -> Iterator[Run]:
     if start >= end:
         return
@@ -106,14 +110,14 @@ def _cover(
         yield from _cover(start, end, rest, stale)
         return
     yield from _cover(start, first, rest, stale)
-    place = first
-    while place < last:
-        after = place + minutes * _MINUTE
-        if (minutes, place) in stale:
-            yield from _cover(place, after, rest, stale)
-        else:
-            yield Run(minutes, place, after)
-        place = after
+    marks, place = stale.get(minutes, ()), first
+    for mark in marks[bisect_left(marks, first) : bisect_left(marks, last)]:
+        if place < mark:
+            yield Run(minutes, place, mark)
+        place = mark + minutes * _MINUTE
+        yield from _cover(mark, place, rest, stale)
+    if place < last:
+        yield Run(minutes, place, last)
     yield from _cover(last, end, rest, stale)
 
 
@@ -147,7 +151,7 @@ def load_sums(
     # Most apps have the same blocks, or the same stale ones: they are asked for in one stretch.
     alike: dict[Run, list[str]] = defaultdict(list)
     for app in apps:
-        for run in cover(start, end, lengths, frozenset(stale.get(app, ()))):
+        for run in cover(start, end, lengths, stale.get(app, ())):
             alike[run].append(app)
     loaded: list[Rollup] = []
     for table, mine in (

@@ -33,7 +33,8 @@ READY_S, SCRAPE_S, STOP_S, RATIO = 1.0, 0.05, 5.0, 3.0
 """Bounds: of `/readyz`, of a scrape, of the end beyond the drain time, of ingest's p99."""
 MEMORY_MIB = 1_500
 INGEST = "/v1/traces"
-_SENDERS = 6
+_SENDERS = 24
+"""So many that the rate is kept while each waits for its answer."""
 _BATCH = 2
 """Traces of one request."""
 
@@ -72,6 +73,7 @@ class _Part:
     alive: list[float]
     """`/healthz`, which does nothing: what the machine adds to every other figure."""
     statuses: Counter[str]
+    seconds: float
 
     @classmethod
     def of(cls, asked: Asked, part: tuple[float, float]) -> _Part:
@@ -83,11 +85,13 @@ class _Part:
         return cls(
             *([one.seconds for one in by_path[path]] for path in (INGEST, *ASKED)),
             statuses=statuses,
+            seconds=part[1] - part[0],
         )
 
     def summary(self) -> dict[str, Any]:
         return {
             "requests": len(self.ingest),
+            "traces_per_s": round(_BATCH * len(self.ingest) / self.seconds, 1),
             "ingest_p50_ms": _ms(_quantile(self.ingest, 0.5)),
             "ingest_p90_ms": _ms(_quantile(self.ingest, 0.9)),
             "ingest_p99_ms": _ms(_quantile(self.ingest, 0.99)),
