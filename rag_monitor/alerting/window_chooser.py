@@ -58,7 +58,8 @@ class WindowChooser:
 
     Args:
         estimates: Tells how much was counted.
-        most: So many choices are made until the next `begin`; the others have to wait. None: all.
+        most: Counts are read so many times until the next `begin`; other choices have to wait.
+            None: no bound.
     """
 
     def __init__(self, estimates: RuleEstimates, *, most: int | None = None) -> None:
@@ -93,8 +94,6 @@ class WindowChooser:
             return earlier
         if self._left == 0:
             return earlier
-        if self._left is not None:
-            self._left -= 1
         counts = self._counts(rule, app, now)
         made = WindowChoice(
             project=rule.project,
@@ -118,7 +117,8 @@ class WindowChooser:
     def fitting(self, rule: AlertRule, app: str, now: datetime) -> timedelta | None:
         """The shortest window with which the rule could tell about this app on most days.
 
-        None: there is none, or the kind's window is not to be chosen. An hour old at most.
+        None: there is none, the kind's window is not to be chosen, or the apps are so many that
+        this one has to wait for a later run.
         """
         if rule.kind not in FOLLOWING:
             return None
@@ -126,6 +126,8 @@ class WindowChooser:
         earlier = self._proposed.get(place)
         if earlier is not None and timedelta(0) <= now - earlier[0] < STANDS_YOUNG:
             return earlier[1]
+        if self._left == 0:
+            return None if earlier is None else earlier[1]
         if len(self._proposed) >= _PROPOSED:
             self._proposed.clear()
         proposal = fitting_window(self._counts(rule, app, now), needed_by(rule))
@@ -146,6 +148,8 @@ class WindowChooser:
         key = ((rule.project, app, what, judge, context.knowledge_base or ""), end)
         counts = self._counted.get(key)
         if counts is None:
+            if self._left:
+                self._left -= 1
             if len(self._counted) >= _REMEMBERED:
                 self._counted.clear()
             counts = self._counted[key] = _count(context)

@@ -30,7 +30,8 @@ _LEFT_OUT: Final = frozenset(
 )
 _MINUTE: Final = timedelta(minutes=1)
 _LOOKUP: Final = 500
-
+_PLACES: Final = _LOOKUP // 5
+"""Minutes of apps per statement."""
 
 _Place = tuple[str, str, datetime]
 """Project, app and minute."""
@@ -81,10 +82,11 @@ class Rollups:
         lasting: list[TraceFacts] = []
         today = self._clock.now().date()
         with self._database.read() as connection:
-            read = [(item, _facts_of(connection, item)) for item in dirty]
+            read = _facts_of(connection, dirty)
             # Read after the traces: what is not forgotten by now was there to be read.
             gone = purge_horizon.load(connection, today)
-            for item, facts in read:
+            for item in dirty:
+                facts = read.get((item.project, item.app, item.minute), [])
                 before = gone.before(item.app)
                 lasting += facts if before is None else _lasting(connection, item, facts, before)
         return lasting
@@ -178,8 +180,8 @@ def _filters(query: RollupQuery) -> dict[str, str | Sequence[str]]:
 def _added(connection: Connection, minutes: Sequence[Any]) -> dict[_Place, set[int]]:
     """The batches whose traces are counted one by one in those minutes."""
     batches: dict[_Place, set[int]] = defaultdict(set)
-    for start in range(0, len(minutes), _LOOKUP // 5):
-        here = _same_minutes(rollups, minutes[start : start + _LOOKUP // 5])
+    for start in range(0, len(minutes), _PLACES):
+        here = _same_minutes(rollups, minutes[start : start + _PLACES])
         columns = (rollups.c.project, rollups.c.app, rollups.c.minute, rollups.c.added)
         for project, app, minute, batch in connection.execute(
             select(*columns).where(here, rollups.c.added.is_not(None))
@@ -188,19 +190,32 @@ def _added(connection: Connection, minutes: Sequence[Any]) -> dict[_Place, set[i
     return batches
 
 
-def _facts_of(connection: Connection, item: ChangedMinute) -> list[TraceFacts]:
+def _facts_of(
+    connection: Connection, items: Sequence[ChangedMinute]
+) -> dict[_Place, list[TraceFacts]]:
+    """The traces of those minutes; of many apps together, for most may have only a few."""
     columns = [column for column in traces.c if column.name not in _LEFT_OUT]
-    rows = connection.execute(
-        select(*columns).where(
-            traces.c.project == item.project,
-            traces.c.app == item.app,
-            traces.c.started_at >= item.minute,
-            traces.c.started_at < item.minute + _MINUTE,
-        )
-    ).all()
-    facts: list[TraceFacts] = []
-    for start in range(0, len(rows), _LOOKUP):
-        facts += _with_scores(connection, item.project, rows[start : start + _LOOKUP])
+    facts: dict[_Place, list[TraceFacts]] = defaultdict(list)
+    by_project: dict[str, list[ChangedMinute]] = defaultdict(list)
+    for item in items:
+        by_project[item.project].append(item)
+    for project, mine in by_project.items():
+        for first in range(0, len(mine), _PLACES):
+            # All that is asked stands in every part, as in `rollup_tiers.load_sums`.
+            here = (
+                and_(
+                    traces.c.project == project,
+                    traces.c.app == item.app,
+                    traces.c.started_at >= item.minute,
+                    traces.c.started_at < item.minute + _MINUTE,
+                )
+                for item in mine[first : first + _PLACES]
+            )
+            rows = connection.execute(select(*columns).where(or_(*here))).all()
+            for start in range(0, len(rows), _LOOKUP):
+                for fact in _with_scores(connection, project, rows[start : start + _LOOKUP]):
+                    minute = fact.trace.started_at.replace(second=0, microsecond=0)
+                    facts[project, fact.trace.app, minute].append(fact)
     return facts
 
 
@@ -275,8 +290,8 @@ def _replace(
     ordered = sorted(dirty, key=lambda item: (item.project, item.app, item.minute))
     standing: set[_Place] = set()
     gone = purge_horizon.load(connection, now.date())
-    for start in range(0, len(ordered), _LOOKUP // 5):
-        standing |= _clear(connection, ordered[start : start + _LOOKUP // 5], gone)
+    for start in range(0, len(ordered), _PLACES):
+        standing |= _clear(connection, ordered[start : start + _PLACES], gone)
     # A minute without a mark was recomputed by somebody else since it was read here: what they
     # wrote is newer. Whoever was held up in between must not put the older numbers back.
     computed = [

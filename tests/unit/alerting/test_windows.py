@@ -169,6 +169,20 @@ def test_very_many_apps_are_chosen_for_over_several_runs() -> None:
     assert sum(chooser.window_s(FOLLOWS, app, EPOCH) == 3 * 3600.0 for app in apps) == 4
 
 
+def test_proposals_for_very_many_apps_are_made_over_several_runs_too() -> None:
+    chooser = WindowChooser(Counting(), most=2)  # type: ignore[arg-type]
+    fixed = rule(RuleKind.DROP, metric="faithfulness", window_s=600.0)
+
+    def proposed() -> int:
+        return sum(chooser.fitting(fixed, f"app-{n}", EPOCH) is not None for n in range(5))
+
+    assert proposed() == 2
+    chooser.begin([])
+    assert proposed() == 4
+    chooser.begin([])
+    assert proposed() == 5
+
+
 def test_kinds_that_need_something_say_what() -> None:
     assert set(PARAMS) - set(COUNTED) == {RuleKind.NO_DATA, RuleKind.BUDGET}
     assert RuleKind.BURN_RATE not in FOLLOWING
