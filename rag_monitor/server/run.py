@@ -52,9 +52,6 @@ _JOB_THREADS = 32
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _FORCED_S = 0.1
 """How often a server that is stopping looks whether it must stop at once."""
-_SWITCH_S = 0.001
-"""How long a thread may keep the interpreter while the event loop wants it. Reading one request
-takes many turns of the loop; at Python's 5 ms each turn may wait that long for a busy worker."""
 
 
 def serve(settings: Settings) -> None:
@@ -66,7 +63,6 @@ def serve(settings: Settings) -> None:
         UnknownJudge: No judge of the configured name.
     """
     configure_logging(settings.log_level, settings.log_format)
-    sys.setswitchinterval(_SWITCH_S)
     asyncio.run(_Process(settings).run())
 
 

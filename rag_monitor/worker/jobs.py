@@ -48,7 +48,7 @@ _COUNT_REST: Final = 20.0
 _OUTBOX: Final = "outbox"
 _GIVEN_UP: Final = "undelivered"
 _REST: Final = 3.0
-"""Seconds of rest for each second of recomputing rollups."""
+"""Seconds of rest for each second of recomputing rollups, and of looking at rules."""
 _STABLE_S: Final = 20.0
 """A worker that dies earlier may have died of anything."""
 _FEW: Final = 4
@@ -303,8 +303,9 @@ class Jobs:
             return 0
         began = self._own.begin() if self._own is not None else 0
         changes = await asyncio.to_thread(self._check_rules)
-        # As long at rest as at work: rules on thousands of apps must not keep all else waiting.
-        self._rules_rested_at = 2 * self._clock.monotonic() - elapsed
+        # Rules on thousands of apps must not keep all else waiting.
+        ended = self._clock.monotonic()
+        self._rules_rested_at = ended + _REST * (ended - elapsed)
         if self._own is not None:
             self._own.record(RULES, began, {"changes": changes})
         return changes
