@@ -13,10 +13,10 @@ import gc
 import time
 from typing import Any, Final
 
-_YOUNG: Final = 5_000
-"""Objects made and not freed before the young ones are collected, a pause of 5 to 10 ms; Python's
-own 700 would have judging, which keeps many passages for a moment, collect all the time."""
-_MIDDLE: Final = 4
+_YOUNG: Final = 2_000
+"""Objects made and not freed before the young ones are collected, a pause of 1 to 3 ms; with
+Python's own 700 judging, which keeps many passages for a moment, collects all the time."""
+_MIDDLE: Final = 3
 """Collections of young objects before those that stayed are collected too."""
 _FULL: Final = 1
 """Collections of the middle generation before a full one, which reads what survived these few."""
