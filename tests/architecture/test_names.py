@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import os
-import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -15,8 +13,6 @@ from tests.architecture.renames import RENAMED
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PACKAGE: Final = ROOT / "rag_monitor"
-PAGE: Final = ROOT / "CONTRIBUTING.md"
-HEADING: Final = "## Names that changed\n"
 
 KEPT: Final[dict[tuple[str, str], str]] = {
     ("sdk", "absorbing"): "integrations outside this repository may import it",
@@ -148,33 +144,3 @@ def test_no_variable_is_called_by_a_word_that_fits_any_value(place: str) -> None
         for line, name in vague_names_in(path)
     ]
     assert vague == []
-
-
-def glossary() -> str:
-    """The section of CONTRIBUTING that lists what changed its name."""
-    parts = [
-        "`tests/architecture/renames` holds this list, and a test that no old name comes back."
-    ]
-    for package in sorted(RENAMED):
-        changes = dict.fromkeys(
-            f"`{_shown(old)}` → `{_shown(new)}`" for old, new in RENAMED[package].items()
-        )
-        text = f"**{package or 'rag_monitor'}**: {', '.join(changes)}."
-        parts.append(textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False))
-    return HEADING + "\n" + "\n\n".join(parts) + "\n"
-
-
-def _shown(name: str) -> str:
-    return name.removesuffix(".py").removesuffix("/")
-
-
-def test_the_glossary_is_the_table() -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    before, _, rest = page.partition(HEADING)
-    _, mark, after = rest.partition("\n## ")
-    expected = before + glossary() + mark + after
-    if os.environ.get("UPDATE_PAGES"):
-        PAGE.write_text(expected, encoding="utf-8")
-        page = expected
-
-    assert page == expected, "run this test again with UPDATE_PAGES=1 and read the difference"
