@@ -16,7 +16,8 @@ PAGE: Final = Path(__file__).with_name("api.md")
 _HEAD: Final = """\
 # HTTP interface
 
-Every field and schema is at `/openapi.json` and `/docs` of your monitor. Python has a [client](data.md).
+Every parameter, field and schema is at `/openapi.json` and `/docs` of your monitor. Python has a [client](data.md);
+lists take the [filters of the pages](pages.md#filters).
 
 - **Keys**: `X-API-Key: …` or `Authorization: Bearer …` ([scopes](security.md#keys)).
 - **Times** are ISO 8601 with a zone: `window=24h`, or `from` and `to`. Windows are whole minutes; `start` and `end` say
@@ -58,7 +59,7 @@ def page(document: Mapping[str, Any]) -> str:
             groups.setdefault((operation.get("tags") or ["Other"])[0], []).append(row)
     parts = [_HEAD]
     for tag, rows in groups.items():
-        head = f"## {tag}\n\n| | | parameters |\n|---|---|---|\n"
+        head = f"## {tag}\n\n| | |\n|---|---|\n"
         parts.append(head + "\n".join(rows) + "\n")
     parts.append(_trace_json(document["components"]["schemas"]["TraceJson"]))
     return "\n".join(parts)
@@ -81,8 +82,7 @@ def _told(part: Mapping[str, Any]) -> str:
 def _row(method: str, path: str, operation: Mapping[str, Any]) -> str:
     first = (operation.get("description") or operation["summary"]).split("\n\n")[0]
     said = " ".join(first.split()).replace("|", "\\|")
-    names = [f"`{one['name']}`" for one in operation.get("parameters", []) if one["in"] == "query"]
-    return f"| `{method.upper()} {path}` | {said} | {', '.join(names)} |"
+    return f"| `{method.upper()} {path}` | {said} |"
 
 
 def main() -> int:

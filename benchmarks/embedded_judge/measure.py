@@ -3,9 +3,9 @@
 Usage: `python -m benchmarks.embedded_judge.measure DATA_FOLDER [--lexical] [--once] [--write]`
 Positive = unsupported. `--once` scores the sets that are scored once a release, and adds a line to
 the log of `PROTOCOL.md`. `--write` puts the table into `docs/model-card.md` (those sets) or
-`EXPERIMENTS.md` (sets that were looked at). Beside the judge: the share of an answer's words that
-stand nowhere in passages and question, and how many they are. Intervals: 95 %, bootstrap over
-groups.
+`EXPERIMENTS.md` (by words alone, and sets that were looked at). Beside the judge: the share of an
+answer's words that stand nowhere in passages and question, and how many they are. Intervals: 95 %,
+bootstrap over groups.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def main() -> None:
             log.write(f"- {datetime.now(UTC):%Y-%m-%d %H:%M}: `{judge.identity}`\n")
     if chosen.write:
         name = ("once" if chosen.once else "development") + (" by words" * chosen.lexical)
-        put(CARD if chosen.once else EXPERIMENTS, name, text)
+        put(CARD if chosen.once and not chosen.lexical else EXPERIMENTS, name, text)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ Usage: `python -m benchmarks.embedded_judge.train_relevance DATA_FOLDER
 Writes `rag_monitor/judges/embedded/relevance.json`; prints figures of five folds of questions, each
 scored by weights that the other four taught. `--once` learns nothing: it scores the third of
 `written_relevance` that is scored once a release, adds a line to the log of `PROTOCOL.md`, and puts
-the tables into `docs/model-card.md`. `--looked-at` does so with sets that may be looked at.
+the tables into `EXPERIMENTS.md`. `--looked-at` does so with sets that may be looked at.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from scipy.optimize import minimize
 from benchmarks.embedded_judge import relevance_sets, sets
 from benchmarks.embedded_judge.corpora import load
 from benchmarks.embedded_judge.evaluate import FILES, PASSAGES, auroc, interval, relevance
-from benchmarks.embedded_judge.measure import CARD, PROTOCOL, put
+from benchmarks.embedded_judge.measure import EXPERIMENTS, PROTOCOL, put
 from benchmarks.embedded_judge.relevance_sets import Answer, Passages
 from rag_monitor.domain.judgement import Aspect, JudgeRequest
 from rag_monitor.judges.embedded import create_lexical
@@ -286,7 +286,7 @@ def learn(folder: Path) -> None:
 
 
 def score_once() -> None:
-    """Score what is scored once a release, log it, and write the table into the card."""
+    """Score what is scored once a release, log it, and write the table into `EXPERIMENTS.md`."""
     judge = create_lexical({})
     rows, said = relevance_sets.once()
     found: list[Told] = []
@@ -314,11 +314,11 @@ def score_once() -> None:
     print(text)
     with PROTOCOL.open("a", encoding="utf-8") as log:
         log.write(f"- {now:%Y-%m-%d %H:%M}: relevance, `{judge.identity}`\n")
-    put(CARD, "once relevance", text)
+    put(EXPERIMENTS, "once relevance", text)
 
 
 def looked_at(folder: Path) -> None:
-    """Score the sets that may be looked at, and write the table into the card."""
+    """Score the sets that may be looked at, and write the table into `EXPERIMENTS.md`."""
     judge = create_lexical({})
     by: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for name in FILES:
@@ -331,7 +331,7 @@ def looked_at(folder: Path) -> None:
         shown = " | ".join("-" if value is None else f"{value:.3f}" for value in cells)
         lines.append(f"| {name} | {told['passages']} | {shown} |")
     print("\n".join(lines))
-    put(CARD, "relevance", "\n".join(lines))
+    put(EXPERIMENTS, "relevance", "\n".join(lines))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,8 @@ judged by the embedded judge alone. Prints JSON: balanced accuracy over the nine
 their recalls; an answer outside the nine is wrong) with a 95 % interval (bootstrap over the facts
 that are asked for), by half and language, and the confusion matrices. `seen` may be looked at to
 choose constants; `unseen` is scored once. `--unlabelled` takes the label of the right plugin from
-the traces. `--of` puts the tables of what an earlier run printed into `docs/model-card.md`.
+the traces. `--of` puts the totals of what an earlier run printed into `docs/model-card.md`, the
+matrices into `benchmarks/embedded_judge/EXPERIMENTS.md`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from benchmarks.embedded_judge.measure import CARD, put
+from benchmarks.embedded_judge.measure import CARD, EXPERIMENTS, put
 from benchmarks.planted_faults.application import GOOD, PLANTED, Application, PlantedTrace
 from benchmarks.planted_faults.diagnosing import Diagnosed, diagnose
 from benchmarks.planted_faults.texts import HALVES, LANGUAGES
@@ -122,23 +123,19 @@ def report(results: Sequence[Diagnosed], halves: Sequence[str]) -> dict[str, Any
     return found
 
 
-def tables(found: Mapping[str, Any]) -> str:
-    """What the model card says of a report: accuracy by half, and two confusion matrices."""
+def summary(found: Mapping[str, Any]) -> str:
+    """What the model card says of a report: accuracy by half and language, and its cost."""
     lines = [
         "| half | language | traces / facts | balanced accuracy |",
         "|---|---|---|---|",
     ]
-    halves = found["halves"]
-    for half, both in halves.items():
+    for half, both in found["halves"].items():
         for language, one in {"both": both, **both["by_language"]}.items():
             low, high = one["interval"]
             lines.append(
                 f"| {half} | {language} | {one['traces']} / {one['facts']} "
                 f"| {one['balanced_accuracy']:.3f} [{low:.3f}, {high:.3f}] |"
             )
-    for half, both in halves.items():
-        lines += ["", f"Planted (rows) and told (columns) on {half}, English + Chinese:", ""]
-        lines += _matrix([both["by_language"][language]["confusion"] for language in LANGUAGES])
     cost = found["cost_of_a_trace"]
     lines += [
         "",
@@ -149,11 +146,23 @@ def tables(found: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _matrix(confusions: Sequence[Mapping[str, Mapping[str, int]]]) -> list[str]:
+def confusions(found: Mapping[str, Any]) -> str:
+    """The confusion matrix of each half of a report."""
+    parts: list[str] = []
+    for half, both in found["halves"].items():
+        languages = [both["by_language"][language]["confusion"] for language in LANGUAGES]
+        parts += [
+            f"Planted (rows) and told (columns) on {half}, English + Chinese:",
+            "\n".join(_matrix(languages)),
+        ]
+    return "\n\n".join(parts)
+
+
+def _matrix(by_language: Sequence[Mapping[str, Mapping[str, int]]]) -> list[str]:
     columns = (*CLASSES, _OTHER)
     lines = [f"| | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
     for name in CLASSES:
-        cells = [[told[name].get(column, 0) for told in confusions] for column in columns]
+        cells = [[told[name].get(column, 0) for told in by_language] for column in columns]
         shown = [" + ".join(map(str, cell)) if any(cell) else "" for cell in cells]
         lines.append(f"| {name} | {' | '.join(shown)} |")
     return lines
@@ -170,7 +179,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     if given.of is not None:
-        put(CARD, "faults", tables(json.loads(given.of.read_text(encoding="utf-8"))))
+        found = json.loads(given.of.read_text(encoding="utf-8"))
+        put(CARD, "faults", summary(found))
+        put(EXPERIMENTS, "planted faults", confusions(found))
         return
     planted = plant(given.half, given.good, given.each, given.seed)
     if given.unlabelled:

@@ -15,7 +15,7 @@ from tests.architecture.renames import RENAMED
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PACKAGE: Final = ROOT / "rag_monitor"
-PAGE: Final = ROOT / "CONTRIBUTING.md"
+PAGE: Final = ROOT / "docs" / "adr" / "0017-the-house-review.md"
 HEADING: Final = "## Names that changed\n"
 
 KEPT: Final[dict[tuple[str, str], str]] = {
@@ -151,7 +151,7 @@ def test_no_variable_is_called_by_a_word_that_fits_any_value(place: str) -> None
 
 
 def glossary() -> str:
-    """The section of CONTRIBUTING that lists what changed its name."""
+    """The section of ADR 17 that lists what changed its name."""
     parts = [
         "`tests/architecture/renames` holds this list, and a test that no old name comes back."
     ]

@@ -14,6 +14,7 @@ from rag_monitor.judges import ensemble  # noqa: F401 - counts when it is loaded
 from tests.docs.pages import text_of
 
 _WITH_ENDS = (
+    *("rag_monitor_score", "rag_monitor_app_score"),
     *("rag_monitor_hit_ratio", "rag_monitor_fault_ratio", "rag_monitor_app_fault_ratio"),
     *("rag_monitor_session_estimate", "rag_monitor_session_app_estimate"),
 )

@@ -4,7 +4,7 @@ Each module here holds a dictionary `RENAMED`: a package below `rag_monitor`, do
 `rag_monitor` itself), to its old and new names. Classes, functions, fields and constants stand by
 their name, those of one class as `Class.name`, modules by their file name. A new file may stand in
 another package, and then has a folder. `test_names.py` keeps the old names from coming back, and
-writes the glossary of `CONTRIBUTING.md` from them.
+writes the glossary of ADR 17 from them.
 """
 
 from __future__ import annotations
