@@ -22,7 +22,7 @@ they are learnt from what a judge says.
 | 9 | a low grade | g below .75, divided at .25 and .5 | `off_topic`, `incomplete` |
 | 10 | labelled key points | their share that the answer lacks | `incomplete` |
 | 11 | a citation | P(cited passage does not support, some other does) | `wrong_citation` |
-| 12 | useful passages stand low | P by average precision and fall of relevance | `bad_ranking` |
+| 12 | useful passages stand low | P by their average precision | `bad_ranking` |
 
 Contexts that did not suffice are divided: `knowledge_gap` where no knowledge base holds what was
 needed; `bad_ranking` where it was retrieved and cut off; else `missed_retrieval`. While nobody has
@@ -158,7 +158,7 @@ def _rows(signals: Signals) -> Sequence[Row]:
         _relevance(signals.grade),
         (signals.unanswered, {Fault.INCOMPLETE: 1.0}),
         (signals.miscited, {Fault.WRONG_CITATION: 1.0}),
-        (_ranked_low(signals), {Fault.BAD_RANKING: 1.0}),
+        (_ranked_low(signals.ranking), {Fault.BAD_RANKING: 1.0}),
     ]
 
 
@@ -174,10 +174,8 @@ def _insufficient(signals: Signals) -> Mapping[Fault, float]:
     }
 
 
-def _ranked_low(signals: Signals) -> float:
-    if signals.ranking is None:
-        return 0.0
-    return weighed(fault_weights.RANKED_LOW, signals.ranking, signals.descent)
+def _ranked_low(precision: float | None) -> float:
+    return 0.0 if precision is None else weighed(fault_weights.RANKED_LOW, precision)
 
 
 def _relevance(grade: float | None) -> Row:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Final
 
 from rag_monitor.domain.fault import EvidenceKind, FaultEvidence, shortened
@@ -63,8 +62,6 @@ class Signals:
     miscited: float = 0.0
     ranking: float | None = None
     """Average precision of the useful passages; None: there is none, or it is not known."""
-    descent: float = 0.0
-    """How steadily relevance falls with the rank: 1 all the way, -1 where it rises all the way."""
     evidence: Mapping[str, tuple[FaultEvidence, ...]] | None = None
     """By the name of the signal."""
 
@@ -107,8 +104,6 @@ class JudgeOutputs:
     """Share of that statement's words that stand in the passage it was held against."""
     precision: float | None
     """Average precision of the useful passages."""
-    descent: float
-    """How steadily relevance falls with the rank."""
 
 
 def outputs_of(trace: Trace, scores: Sequence[Score]) -> JudgeOutputs:
@@ -164,7 +159,6 @@ class _Reader:
             unanswered=self._unanswered() if whole else 0.0,
             miscited=self._miscited(),
             ranking=self._ranking(),
-            descent=self._descent(),
             evidence=self._evidence,
         )
 
@@ -181,7 +175,6 @@ class _Reader:
             replaced=worst is not None and self._replaced(worst),
             words_held=0.0 if worst is None else self._words_held(worst),
             precision=self._ranking(),
-            descent=self._descent(),
         )
 
     def _declines(self) -> bool:
@@ -193,12 +186,6 @@ class _Reader:
     def _relevance(self) -> float | None:
         relevant = self._verdicts("context_relevance", Aspect.RELEVANCE)
         return max((verdict.probability for verdict in relevant), default=None)
-
-    def _descent(self) -> float:
-        values = [v.probability for v in self._verdicts("context_relevance", Aspect.RELEVANCE)]
-        pairs = list(combinations(values, 2))
-        fall = sum((above > below) - (above < below) for above, below in pairs)
-        return fall / max(1, len(pairs))
 
     def _worst(self) -> Verdict | None:
         """The statement that is most probably wrong: one with another value, else by support."""

@@ -16,25 +16,24 @@ from typing import Final
 _EXTREME: Final = 0.02
 """Probabilities are cut to this and one minus this: a judge is never that certain."""
 
-REFUSED: Final = (-0.28, 1.83, 0.21, -0.63)
+REFUSED: Final = (-1.42, 2.0, 0.9, -0.55)
 """P(the contexts suffice) of an answer that declines: intercept, sufficiency, best relevance, and
 by how much the best earlier passage fits better (log odds; 0: nobody has searched)."""
-ANSWERED: Final = (1.52, 1.85, 0.48, 0.43, -0.61)
+ANSWERED: Final = (0.44, 1.4, 0.81, 0.01, -0.84)
 """The same of any other answer: intercept, sufficiency, grade, best relevance, and by how much the
 best earlier passage fits better."""
-UNSUPPORTED: Final = (-1.88, -1.02, 2.67, 1.97, 2.87, 3.55)
+UNSUPPORTED: Final = (-1.81, -0.94, 1.93, 1.94, 2.98, 3.79)
 """P(something in the answer is unsupported): intercept, support of its most doubtful statement,
 whether that states a number or date that the passages lack, a name that they lack, whether no
 passage covers it, and whether it gives another value than its passage."""
-CONTRADICTS: Final = (-2.74, 6.39)
+CONTRADICTS: Final = (-2.6, 6.1)
 """P(a passage states otherwise): intercept, share of the statement's words that it holds."""
-RANKED_LOW: Final = (0.12, -4.3, -2.57)
-"""P(useful passages stand too low): intercept, their average precision, how steadily relevance
-falls with the rank."""
-HELD_ELSEWHERE: Final = (0.41, 1.21, 1.18)
+RANKED_LOW: Final = (1.93, -6.38)
+"""P(useful passages stand too low): intercept, their average precision."""
+HELD_ELSEWHERE: Final = (0.08, 1.49, 1.76)
 """P(a knowledge base holds what the contexts lack), after a search that found a passage: intercept,
 P(it alone suffices), and what it adds to the contexts (log odds)."""
-NOT_FOUND: Final = 0.13
+NOT_FOUND: Final = 0.16
 """The same after a search that found nothing: it knows only what was retrieved before."""
 CUT_OFF: Final = 0.97
 """The same where the passage was retrieved for this very trace: that it ranks above all contexts

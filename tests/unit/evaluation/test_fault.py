@@ -362,28 +362,6 @@ def test_a_value_that_another_passage_gives_for_something_else_is_no_support() -
     assert right.fault is Fault.NONE
 
 
-@pytest.mark.parametrize(
-    ("relevant", "fault"),
-    [([0.9, 0.5, 0.2], Fault.NONE), ([0.2, 0.5, 0.9], Fault.BAD_RANKING)],
-)
-def test_a_ranking_that_rises_towards_the_end_is_at_fault(
-    relevant: Sequence[float], fault: Fault
-) -> None:
-    passages = [WARRANTY, "Warranty claims need the receipt.", FEE]
-    useful = [float(p == max(relevant)) for p in relevant]
-    case = Case(
-        question="How long is the warranty?",
-        answer=WARRANTY,
-        passages=passages if fault is Fault.NONE else passages[::-1],
-        relevant=relevant,
-        useful=useful,
-    )
-    found = case.diagnosis()
-
-    assert found is not None
-    assert found.fault is fault
-
-
 def test_a_refusal_with_unknown_contexts_is_divided() -> None:
     found = decide(Signals(declines=True), "j")
 
