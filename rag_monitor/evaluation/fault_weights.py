@@ -3,8 +3,10 @@
 The weights are learnt together, through the table, from the `seen` half of the scripted
 applications in `benchmarks/planted_faults` (its `learn.py` prints them): eight planted faults and
 none, Chinese and English, said of by the embedded judge, each class weighted by one over the square
-root of its size, so that the probabilities are those of traffic with more faults than most. They
-only stretch and shift what a judge says: another judge's probabilities keep their order.
+root of its size, so that the probabilities are those of traffic with more faults than most. Half of
+the searches look in one knowledge base, half in five: in more passages one fits by chance more
+often. The weights only stretch and shift what a judge says: another judge's probabilities keep
+their order.
 """
 
 from __future__ import annotations
