@@ -141,7 +141,7 @@ def _returned(one: Diagnosed) -> set[str]:
 def _features(one: Diagnosed, search: Search) -> dict[str, float]:
     trace, scores = one.planted.trace, one.outcome.scores
     outputs, signals = outputs_of(trace, scores), read_signals(trace, scores)
-    found = search.found
+    missed = search.missed
     sufficiency = 0.5 if outputs.sufficiency is None else outputs.sufficiency
     return {
         "declines": float(outputs.declines),
@@ -159,10 +159,10 @@ def _features(one: Diagnosed, search: Search) -> dict[str, float]:
         "precision": 1.0 if outputs.precision is None else outputs.precision,
         "is_ranked": float(outputs.precision is not None),
         "lead": search.lead,
-        "alone": 0.0 if found is None else logit(found.probability),
-        "gain": 0.0 if found is None else found.gain,
-        "is_found": float(found is not None),
-        "cut_off": float(found is not None and found.text in _returned(one)),
+        "alone": 0.0 if missed is None else logit(missed.probability),
+        "gain": 0.0 if missed is None else missed.gain,
+        "is_found": float(missed is not None),
+        "cut_off": float(missed is not None and missed.text in _returned(one)),
     }
 
 

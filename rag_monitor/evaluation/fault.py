@@ -101,21 +101,21 @@ def searched(signals: Signals, looked_at: int, search: Search, *, cut_off: bool 
     """
     if signals.held is not None:
         return signals
-    found = search.found
+    missed = search.missed
     evidence = dict(signals.evidence or {})
     # What no earlier passage holds may still stand in one that was never retrieved.
     held = fault_weights.NOT_FOUND
-    if found is None:
-        result = evidence_item(EvidenceKind.NOT_FOUND, value=float(looked_at))
+    if missed is None:
+        search_result = evidence_item(EvidenceKind.NOT_FOUND, value=float(looked_at))
     elif cut_off:
         held = fault_weights.CUT_OFF
-        result = evidence_item(EvidenceKind.CUT_OFF, found.text, found.probability)
+        search_result = evidence_item(EvidenceKind.CUT_OFF, missed.text, missed.probability)
     else:
-        learnt = weighed(fault_weights.HELD_ELSEWHERE, logit(found.probability), found.gain)
+        learnt = weighed(fault_weights.HELD_ELSEWHERE, logit(missed.probability), missed.gain)
         held = max(held, learnt)
-        earlier = evidence_item(EvidenceKind.EARLIER_PASSAGE, found.text, held)
-        result = replace(earlier, digest=passage_digest(found.text))
-    evidence["held"] = (result,)
+        earlier = evidence_item(EvidenceKind.EARLIER_PASSAGE, missed.text, held)
+        search_result = replace(earlier, digest=passage_digest(missed.text))
+    evidence["held"] = (search_result,)
     sufficient = signals.sufficient
     if sufficient is not None and not signals.labelled:
         weights = fault_weights.REFUSED if signals.declines else fault_weights.ANSWERED
@@ -125,7 +125,7 @@ def searched(signals: Signals, looked_at: int, search: Search, *, cut_off: bool 
         signals,
         sufficient=sufficient,
         held=held,
-        cut_off=float(found is not None and cut_off),
+        cut_off=float(missed is not None and cut_off),
         evidence=evidence,
     )
 

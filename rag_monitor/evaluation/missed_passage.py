@@ -34,7 +34,7 @@ class Search(NamedTuple):
 
     lead: float
     """Log odds that the best of them is relevant, less those of the best of the contexts."""
-    found: MissedPassage | None
+    missed: MissedPassage | None
     """None: none is likely to hold what was needed."""
 
 

@@ -77,7 +77,7 @@ class FaultFinder:
         if passages.issubset(contexts):
             return signals  # there is nothing to search
         search = search_earlier(trace.query or "", contexts, indexes)
-        cut_off = search.found is not None and search.found.text in returned
+        cut_off = search.missed is not None and search.missed.text in returned
         return searched(signals, len(passages), search, cut_off=cut_off)
 
     def _earlier(self, project: str, trace: Trace) -> PassageIndex:

@@ -19,10 +19,10 @@ def test_it_is_found_in_whichever_index_holds_it(warranty_in: int) -> None:
     search = search_earlier(ASKED, [FEES], indexes)
 
     assert search.lead > 1
-    assert search.found is not None
-    assert search.found.text == WARRANTY
-    assert 0.5 <= search.found.probability <= 1
-    assert search.found.gain > 1
+    assert search.missed is not None
+    assert search.missed.text == WARRANTY
+    assert 0.5 <= search.missed.probability <= 1
+    assert search.missed.gain > 1
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_it_is_found_in_whichever_index_holds_it(warranty_in: int) -> None:
     ids=["the contexts hold it", "no passage does", "no passage"],
 )
 def test_it_is_none_where_nothing_else_holds_it(contexts: list[str], passages: list[str]) -> None:
-    assert search_earlier(ASKED, contexts, [PassageIndex(passages)]).found is None
+    assert search_earlier(ASKED, contexts, [PassageIndex(passages)]).missed is None
 
 
 def test_contexts_that_fit_best_are_ahead_of_all_earlier_passages() -> None:
