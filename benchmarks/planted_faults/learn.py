@@ -2,9 +2,10 @@
 
     python -m benchmarks.planted_faults.learn [--good 600] [--each 100] [--seed 1]
 
-Prints JSON for `rag_monitor/evaluation/fault_weights.py`, with the balanced accuracy on facts that
-were left out of learning (five folds). The likelihood of the planted class is maximised through the
-table's own rows; classes are weighted by one over the square root of their size.
+Prints JSON for `rag_monitor/evaluation/fault_weights.py`, with the balanced accuracy on knowledge
+bases that were left out of learning, one after another. The likelihood of the planted class is
+maximised through the table's own rows; classes are weighted by one over the square root of their
+size.
 """
 
 from __future__ import annotations
@@ -21,29 +22,28 @@ from scipy.optimize import minimize
 from benchmarks.planted_faults.diagnosing import Diagnosed, diagnose
 from benchmarks.planted_faults.measure import CLASSES, plant
 from rag_monitor.evaluation.fault_signals import (
-    CONTRADICTS,
-    DIFFERS,
+    NAME_DIFFERS,
     NOT_COVERED,
+    VALUE_DIFFERS,
     outputs_of,
     read_signals,
 )
 from rag_monitor.evaluation.fault_weights import logit
-from rag_monitor.evaluation.missed_passage import MissedPassage, PassageIndex, missed_passage
+from rag_monitor.evaluation.missed_passage import PassageIndex, Search, search_earlier
 from rag_monitor.metrics.rag import passages_of
 
 Array = NDArray[np.float64]
 
-_FOLDS: Final = 5
 _RIDGE: Final = 2e-4
 _FLOOR: Final = 1e-3
 """No planted trace costs more than this: some are told wrong whatever the weights."""
 _FEATURES: Final[Mapping[str, tuple[str, ...]]] = {
-    "REFUSED": ("sufficiency", "relevance"),
-    "ANSWERED": ("sufficiency", "grade", "relevance"),
-    "UNSUPPORTED": ("support", "differs", "not_covered"),
-    "CONTRADICTS": ("words_held", "contradicts"),
+    "REFUSED": ("sufficiency", "relevance", "lead"),
+    "ANSWERED": ("sufficiency", "grade", "relevance", "lead"),
+    "UNSUPPORTED": ("support", "value_differs", "name_differs", "not_covered", "replaced"),
+    "CONTRADICTS": ("words_held",),
     "RANKED_LOW": ("precision",),
-    "HELD_ELSEWHERE": ("found",),
+    "HELD_ELSEWHERE": ("alone", "gain"),
     "NOT_FOUND": (),
     "CUT_OFF": (),
 }
@@ -109,30 +109,39 @@ class Table:
 
 
 class _Searches:
-    """What the passages of each knowledge base that were ever retrieved say."""
+    """What the passages that were ever retrieved say.
+
+    Every other trace is searched for in those of all knowledge bases of its application: the more
+    passages there are, the more often one fits by chance, and real ones have more than ours.
+    """
 
     def __init__(self, results: Sequence[Diagnosed]) -> None:
         texts: dict[tuple[str, str | None], dict[str, None]] = {}
         for one in results:
             for retrieval in one.planted.trace.retrievals:
-                key = (one.planted.trace.app, retrieval.knowledge_base)
-                texts.setdefault(key, {}).update(dict.fromkeys(_returned(one)))
+                for knowledge_base in (retrieval.knowledge_base, None):
+                    key = (one.planted.trace.app, knowledge_base)
+                    texts.setdefault(key, {}).update(dict.fromkeys(_returned(one)))
         self._indexes = {key: PassageIndex(passages) for key, passages in texts.items()}
+        self._asked = 0
 
-    def __call__(self, one: Diagnosed) -> MissedPassage | None:
+    def __call__(self, one: Diagnosed) -> Search:
         trace = one.planted.trace
-        index = self._indexes[trace.app, trace.retrievals[0].knowledge_base]
+        self._asked += 1
+        knowledge_base = trace.retrievals[0].knowledge_base if self._asked % 2 else None
         own = PassageIndex(sorted(_returned(one)))
-        return missed_passage(trace.question or "", passages_of(trace) or (), (own, index))
+        indexes = (own, self._indexes[trace.app, knowledge_base])
+        return search_earlier(trace.question or "", passages_of(trace) or (), indexes)
 
 
 def _returned(one: Diagnosed) -> set[str]:
     return {d.content for r in one.planted.trace.retrievals for d in r.documents if d.content}
 
 
-def _features(one: Diagnosed, found: MissedPassage | None) -> dict[str, float]:
+def _features(one: Diagnosed, search: Search) -> dict[str, float]:
     trace, scores = one.planted.trace, one.outcome.scores
     outputs, signals = outputs_of(trace, scores), read_signals(trace, scores)
+    missed = search.missed
     sufficiency = 0.5 if outputs.sufficiency is None else outputs.sufficiency
     return {
         "declines": float(outputs.declines),
@@ -142,31 +151,31 @@ def _features(one: Diagnosed, found: MissedPassage | None) -> dict[str, float]:
         "relevance": logit(sufficiency if outputs.relevance is None else outputs.relevance),
         "grade": 0.0 if outputs.grade is None else logit(outputs.grade),
         "support": logit(0.5 if outputs.support is None else outputs.support),
-        "differs": float(outputs.reason in DIFFERS),
-        "contradicts": float(outputs.reason in CONTRADICTS),
+        "value_differs": float(outputs.reason in VALUE_DIFFERS),
+        "name_differs": float(outputs.reason == NAME_DIFFERS),
         "not_covered": float(outputs.reason == NOT_COVERED),
+        "replaced": float(outputs.replaced),
         "words_held": outputs.words_held,
         "precision": 1.0 if outputs.precision is None else outputs.precision,
         "is_ranked": float(outputs.precision is not None),
-        "found": 0.0 if found is None else logit(found.probability),
-        "is_found": float(found is not None),
-        "cut_off": float(found is not None and found.text in _returned(one)),
+        "lead": search.lead,
+        "alone": 0.0 if missed is None else logit(missed.probability),
+        "gain": 0.0 if missed is None else missed.gain,
+        "is_found": float(missed is not None),
+        "cut_off": float(missed is not None and missed.text in _returned(one)),
     }
 
 
 def learn(results: Sequence[Diagnosed]) -> dict[str, object]:
-    """The weights, and how well such weights do on facts that they were not learnt from."""
+    """The weights, and how well such weights do on subjects that they were not learnt from."""
     table = Table(results)
     truth = np.array([CLASSES.index(one.planted.fault) for one in results])
-    facts = sorted({one.planted.fact for one in results})
-    order = np.random.default_rng(1).permutation(len(facts))
-    fold_of = {fact: int(place) % _FOLDS for fact, place in zip(facts, order, strict=True)}
-    folds = np.array([fold_of[one.planted.fact] for one in results])
+    bases = np.array([f"{one.planted.trace.app} {_subject(one)}" for one in results])
+    weights = _fitted(table, truth, np.full(len(truth), True), np.zeros(table.size))
     left_out = np.zeros((len(results), len(CLASSES)))
-    for fold in range(_FOLDS):
-        weights = _fitted(table, truth, folds != fold)
-        left_out[folds == fold] = table.probabilities(weights)[folds == fold]
-    weights = _fitted(table, truth, np.full(len(truth), True))
+    for base in np.unique(bases):
+        others = _fitted(table, truth, bases != base, weights)
+        left_out[bases == base] = table.probabilities(others)[bases == base]
     return {
         "weights": table.named(weights),
         "balanced_accuracy_left_out": _balanced(left_out, truth),
@@ -174,7 +183,12 @@ def learn(results: Sequence[Diagnosed]) -> dict[str, object]:
     }
 
 
-def _fitted(table: Table, truth: Array, used: Array) -> Array:
+def _subject(one: Diagnosed) -> str:
+    """The knowledge base of what was asked for."""
+    return one.planted.fact.partition("/")[0]
+
+
+def _fitted(table: Table, truth: Array, used: Array, begin: Array) -> Array:
     sizes = np.bincount(truth[used], minlength=len(CLASSES))
     weight = np.where(used, 1 / np.sqrt(np.maximum(1, sizes))[truth], 0.0)
     weight /= weight.sum()
@@ -183,7 +197,7 @@ def _fitted(table: Table, truth: Array, used: Array) -> Array:
         told = table.probabilities(weights)[np.arange(len(truth)), truth]
         return float(-weight @ np.log(told + _FLOOR) + _RIDGE * weights @ weights)
 
-    return minimize(loss, np.zeros(table.size), method="L-BFGS-B").x
+    return minimize(loss, begin, method="L-BFGS-B").x
 
 
 def _balanced(probabilities: Array, truth: Array) -> float:

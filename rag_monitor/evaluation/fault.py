@@ -26,7 +26,8 @@ they are learnt from what a judge says.
 
 Contexts that did not suffice are divided: `knowledge_gap` where no knowledge base holds what was
 needed; `bad_ranking` where it was retrieved and cut off; else `missed_retrieval`. While nobody has
-searched, a gap and a miss are equally probable.
+searched, a gap and a miss are equally probable. A search also moves s: an earlier passage that fits
+the question better than all contexts lowers it.
 """
 
 from __future__ import annotations
@@ -40,11 +41,14 @@ from rag_monitor.domain.score import Score
 from rag_monitor.domain.trace import Trace, passage_digest
 from rag_monitor.evaluation import fault_weights
 from rag_monitor.evaluation.fault_signals import Signals, evidence_item, read_signals
-from rag_monitor.evaluation.fault_weights import logit, weighed
+from rag_monitor.evaluation.fault_weights import logit, moved, weighed
+from rag_monitor.evaluation.missed_passage import Search
 
 _EVEN: Final = 0.5
 _NOT_SEARCHED: Final = 0.5
 """P(a knowledge base holds it) while nobody has looked."""
+_DOUBT: Final = 0.05
+"""P(the contexts are at fault) from which on a search is worth its time."""
 _ANSWERS: Final = 0.75
 """Grade from which on an answer is at no fault of relevance."""
 _BESIDE: Final = 0.25
@@ -83,49 +87,54 @@ def decide(signals: Signals, judge: str) -> Diagnosis:
     return replace(diagnosis, evidence=_evidence(diagnosis.fault, signals))
 
 
-def searched(
-    diagnosis: Diagnosis,
-    looked_at: int,
-    passage: str | None,
-    probability: float = 0.0,
-    *,
-    cut_off: bool = False,
-) -> Diagnosis:
+def searched(signals: Signals, looked_at: int, search: Search, *, cut_off: bool = False) -> Signals:
     """The same after a search for what the contexts lack among passages that were retrieved before.
 
+    Where an earlier passage fits the question better than the contexts do, they suffice less
+    probably; where none fits as well, more probably.
+
     Args:
-        diagnosis: With a gap and a miss that nobody has told apart.
+        signals: Of which nobody has told whether a knowledge base holds what the contexts lack.
         looked_at: How many passages.
-        passage: The best one; None: none holds it.
-        probability: P(it holds what a complete answer needs).
-        cut_off: It was retrieved for this very trace, and did not reach the model.
+        search: What it told.
+        cut_off: What it found was retrieved for this very trace, and did not reach the model.
     """
-    if not needs_search(diagnosis):
-        return diagnosis
-    probabilities = dict(diagnosis.probabilities)
-    both = sum(probabilities.pop(fault, 0.0) for fault in _APART)
+    if signals.held is not None:
+        return signals
+    missed = search.missed
+    evidence = dict(signals.evidence or {})
     # What no earlier passage holds may still stand in one that was never retrieved.
     held = fault_weights.NOT_FOUND
-    if passage is not None:
-        learnt = weighed(fault_weights.HELD_ELSEWHERE, logit(probability))
-        held = fault_weights.CUT_OFF if cut_off else max(held, learnt)
-    missed = Fault.BAD_RANKING if cut_off else Fault.MISSED_RETRIEVAL
-    probabilities[missed] = probabilities.get(missed, 0.0) + both * held
-    probabilities[Fault.KNOWLEDGE_GAP] = both * (1 - held)
-    if passage is None:
+    if missed is None:
         search_result = evidence_item(EvidenceKind.NOT_FOUND, value=float(looked_at))
     elif cut_off:
-        search_result = evidence_item(EvidenceKind.CUT_OFF, passage, probability)
+        held = fault_weights.CUT_OFF
+        search_result = evidence_item(EvidenceKind.CUT_OFF, missed.text, missed.probability)
     else:
-        earlier = evidence_item(EvidenceKind.EARLIER_PASSAGE, passage, probability)
-        search_result = replace(earlier, digest=passage_digest(passage))
-    evidence = [e for e in diagnosis.evidence if e.kind is not EvidenceKind.NOT_SEARCHED]
-    return replace(diagnosis, probabilities=probabilities, evidence=(*evidence, search_result))
+        learnt = weighed(fault_weights.HELD_ELSEWHERE, logit(missed.probability), missed.gain)
+        held = max(held, learnt)
+        earlier = evidence_item(EvidenceKind.EARLIER_PASSAGE, missed.text, held)
+        search_result = replace(earlier, digest=passage_digest(missed.text))
+    evidence["held"] = (search_result,)
+    sufficient = signals.sufficient
+    if sufficient is not None and not signals.labelled:
+        weights = fault_weights.REFUSED if signals.declines else fault_weights.ANSWERED
+        sufficient = moved(sufficient, weights[-1] * search.lead)
+        evidence["sufficient"] = (evidence_item(EvidenceKind.SUFFICIENCY, value=sufficient),)
+    return replace(
+        signals,
+        sufficient=sufficient,
+        held=held,
+        cut_off=float(missed is not None and cut_off),
+        evidence=evidence,
+    )
 
 
-def needs_search(diagnosis: Diagnosis) -> bool:
-    """Whether a search would tell a gap from a miss."""
-    return any(item.kind is EvidenceKind.NOT_SEARCHED for item in diagnosis.evidence)
+def needs_search(signals: Signals) -> bool:
+    """Whether a search would tell a gap from a miss, or whether there is one at all."""
+    probabilities = decide(signals, "").probabilities
+    apart = sum(probabilities.get(fault, 0.0) for fault in _APART)
+    return signals.held is None and apart >= _DOUBT
 
 
 def _rows(signals: Signals) -> Sequence[Row]:

@@ -17,19 +17,20 @@ from rag_monitor.evaluation.fault_weights import logit, weighed
 from rag_monitor.evaluation.passage_ages import PassageAges
 from rag_monitor.language.normalise import fold
 from rag_monitor.language.tokens import term_set, worded_terms
-from rag_monitor.language.value_conflicts import value_conflicts, years_of
+from rag_monitor.language.value_conflicts import (
+    states_another_value,
+    value_conflicts,
+    years_of,
+)
 from rag_monitor.metrics.rag import passages_of
 from rag_monitor.metrics.rag.passages import is_blank
 
 SUFFICIENCY_METRIC: Final = "context_sufficiency"
-CONTRADICTS: Final = frozenset({"contradiction", "negation"})
-"""Reasons of ours that say that a passage states otherwise."""
 NOT_COVERED: Final = "not_covered"
-DIFFERS: Final = frozenset({"number_mismatch", "date_mismatch", "name_not_found"})
-"""The passage lacks a value of the statement: swapped, where it holds the other words; else made
-up."""
-_UNGIVEN: Final = 0.5
-"""How far a statement counts as swapped whose judge gives no reason of ours."""
+VALUE_DIFFERS: Final = frozenset({"number_mismatch", "date_mismatch"})
+NAME_DIFFERS: Final = "name_not_found"
+_NO_LEAD: Final = 0.0
+"""Of the best earlier passage while nobody has searched: it fits as well as the contexts."""
 _ANSWERED: Final = 0.5
 """Share of a key point's words that an answer holds which tells it."""
 
@@ -44,6 +45,8 @@ class Signals:
     declines: bool = False
     sufficient: float | None = None
     """P(the contexts hold what a complete answer needs)."""
+    labelled: bool = False
+    """Whether labels tell `sufficient`: a search does not move it then."""
     held: float | None = None
     """P(a knowledge base holds it, given that the contexts do not); None: not searched."""
     cut_off: float = 0.0
@@ -95,6 +98,8 @@ class JudgeOutputs:
     """Of the least supported statement."""
     reason: str | None
     """The judge's, of that statement."""
+    replaced: bool
+    """Whether it gives another value than the passage it was held against."""
     words_held: float
     """Share of that statement's words that stand in the passage it was held against."""
     precision: float | None
@@ -130,6 +135,7 @@ class _Reader:
         grade = self._grade()
         sufficient = self._sufficiency(declines, grade)
         stale, conflicting = (False, False) if declines else self._conflicts()
+        labelled = self._labelled_coverage() is not None
         held, cut_off = self._labelled_retrieval()
         if grade is not None:
             self._evidence["grade"] = (evidence_item(EvidenceKind.GRADE, value=grade),)
@@ -142,6 +148,7 @@ class _Reader:
             misrouted=self._misrouted(),
             declines=declines,
             sufficient=sufficient,
+            labelled=labelled,
             held=held,
             cut_off=cut_off,
             unsupported=unsupported,
@@ -165,6 +172,7 @@ class _Reader:
             grade=self._grade(),
             support=self._value("answer_supported") if worst is None else worst.probability,
             reason=None if worst is None else worst.reason,
+            replaced=worst is not None and self._replaced(worst),
             words_held=0.0 if worst is None else self._words_held(worst),
             precision=self._ranking(),
         )
@@ -180,8 +188,15 @@ class _Reader:
         return max((verdict.probability for verdict in relevant), default=None)
 
     def _worst(self) -> Verdict | None:
+        """The statement that is most probably wrong: one with another value, else by support."""
         statements = self._verdicts("faithfulness", Aspect.SUPPORT)
-        return min(statements, key=lambda verdict: verdict.probability, default=None)
+        return min(statements, key=lambda v: (not self._replaced(v), v.probability), default=None)
+
+    def _replaced(self, statement: Verdict) -> bool:
+        place, passages = statement.evidence, self._passages or ()
+        if place is None or place >= len(passages):
+            return False
+        return states_another_value(statement.text, passages[place], self._trace.question or "")
 
     def _value(self, metric: str) -> float | None:
         score = self._scores.get(metric)
@@ -242,9 +257,9 @@ class _Reader:
         relevance = self._relevance()
         features = logit(stated), logit(stated if relevance is None else relevance)
         if declines:
-            return weighed(fault_weights.REFUSED, *features)
+            return weighed(fault_weights.REFUSED, *features, _NO_LEAD)
         graded = 0.0 if grade is None else logit(grade)
-        return weighed(fault_weights.ANSWERED, features[0], graded, features[1])
+        return weighed(fault_weights.ANSWERED, features[0], graded, features[1], _NO_LEAD)
 
     def _labelled_coverage(self) -> float | None:
         coverage = self._scores.get("context_recall")
@@ -278,40 +293,32 @@ class _Reader:
         if worst is None:
             if whole is None:
                 return 0.0, 0.0
-            return weighed(fault_weights.UNSUPPORTED, logit(whole), 0.0, 0.0), 0.0
+            return weighed(fault_weights.UNSUPPORTED, logit(whole), 0.0, 0.0, 0.0, 0.0), 0.0
         self._evidence["support"] = (
             evidence_item(EvidenceKind.STATEMENT, worst.text, worst.probability, worst.evidence),
         )
         unsupported = weighed(
             fault_weights.UNSUPPORTED,
             logit(worst.probability),
-            float(worst.reason in DIFFERS),
+            float(worst.reason in VALUE_DIFFERS),
+            float(worst.reason == NAME_DIFFERS),
             float(worst.reason == NOT_COVERED),
+            float(self._replaced(worst)),
         )
-        swapped = weighed(
-            fault_weights.CONTRADICTS,
-            self._words_held(worst),
-            float(worst.reason in CONTRADICTS),
-        )
+        swapped = weighed(fault_weights.CONTRADICTS, self._words_held(worst))
         return unsupported, swapped if self._passages else 0.0
 
     def _words_held(self, statement: Verdict) -> float:
         """Share of a statement's words in the passage that may state otherwise."""
-        if statement.reason in CONTRADICTS:
-            return 1.0
-        if statement.reason == NOT_COVERED or not self._passages:
-            return 0.0
+        passages = self._passages or ()
+        places = range(len(passages)) if statement.evidence is None else [statement.evidence]
         terms = worded_terms(fold(statement.text))
-        places = range(len(self._passages)) if statement.evidence is None else [statement.evidence]
-        held = max(
-            (
-                len(terms & worded_terms(fold(self._passages[place])))
-                for place in places
-                if place < len(self._passages)
-            ),
-            default=0,
+        held = (
+            len(terms & worded_terms(fold(passages[place])))
+            for place in places
+            if place < len(passages)
         )
-        return (1.0 if statement.reason in DIFFERS else _UNGIVEN) * held / max(1, len(terms))
+        return max(held, default=0) / max(1, len(terms))
 
     def _conflicts(self) -> tuple[bool, bool]:
         """Whether a newer passage states another value, and whether one of unknown age does."""

@@ -7,8 +7,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
+from rag_monitor.evaluation.fault_weights import logit
 from rag_monitor.judges.embedded.evidence_index import EvidenceIndex
 from rag_monitor.judges.embedded.relevance import relevance
+from rag_monitor.judges.embedded.sufficiency import sufficiency
 from rag_monitor.language.normalise import fold
 from rag_monitor.language.tokens import term_set
 
@@ -22,6 +24,18 @@ class MissedPassage(NamedTuple):
 
     text: str
     probability: float
+    """P(it alone suffices)."""
+    gain: float
+    """Log odds that the contexts suffice with it, less those without it."""
+
+
+class Search(NamedTuple):
+    """What a search among earlier passages tells."""
+
+    lead: float
+    """Log odds that the best of them is relevant, less those of the best of the contexts."""
+    missed: MissedPassage | None
+    """None: none is likely to hold what was needed."""
 
 
 class PassageIndex:
@@ -47,12 +61,12 @@ class PassageIndex:
         return ((counts[place], self.texts[place]) for place in sorted(counts))
 
 
-def missed_passage(
+def search_earlier(
     question: str, contexts: Sequence[str], indexes: Iterable[PassageIndex]
-) -> MissedPassage | None:
-    """The passage that most probably holds the answer; None: none is likely to.
+) -> Search:
+    """Look among earlier passages for the one that most probably holds the answer.
 
-    It has to be likelier than every passage of the contexts, which did not suffice.
+    It is a find where it is likelier than not, and than every passage of the contexts.
     """
     question_terms = term_set(fold(question))
     shared_words: dict[str, int] = {}
@@ -61,12 +75,18 @@ def missed_passage(
     sharing = [(shared, text) for text, shared in shared_words.items() if text not in contexts]
     # Of equals the order stays: the newest first.
     best = sorted(sharing, key=lambda item: -item[0])[:_RATED]
-    if not best:
-        return None
     texts = [*contexts, *(text for _, text in best)]
+    if not texts:
+        return Search(0.0, None)
     rated = [value for value, _ in relevance(EvidenceIndex.build(texts, question), question)]
     best_context = max(rated[: len(contexts)], default=0.0)
-    likeliest = max(range(len(contexts), len(texts)), key=lambda place: rated[place])
-    if rated[likeliest] < _LIKELY or rated[likeliest] <= best_context:
-        return None
-    return MissedPassage(texts[likeliest], rated[likeliest])
+    best_other = max(rated[len(contexts) :], default=0.0)
+    lead = logit(best_other) - logit(best_context)
+    if best_other < _LIKELY or best_other <= best_context:
+        return Search(lead, None)
+    text = texts[rated.index(best_other, len(contexts))]
+    alone, before, after = (
+        sufficiency(EvidenceIndex.build(passages, question), question).probability
+        for passages in ([text], contexts, [*contexts, text])
+    )
+    return Search(lead, MissedPassage(text, alone, logit(after) - logit(before)))

@@ -69,7 +69,7 @@ _ASCII_ARABIC: Final = re.compile(
 _BEFORE: Final = frozenset("$£€¥ \t\n")
 _SIGN: Final = re.compile(r"(?:hk\$|us\$|[$£€¥])(?=\s?$)")
 _HAN_NUMBER: Final = re.compile(
-    r"(?P<percent>百分之)?(?P<den>[二三四五六七八九十百]{1,3}分之)?"
+    r"(?P<percent>百分之)?(?P<den>(?:[二三四五六七八九十百]{1,3}|千|万)分之)?"
     r"(?P<num>[零〇一二三四五六七八九十百千万亿两]+(?:点[零〇一二三四五六七八九]+)?)"
     rf"(?P<cheng>成(?![为立员果长功就本品年交])|{_DISCOUNT})?(?P<unit>{_UNITS})?"
 )
@@ -79,6 +79,11 @@ _HALF: Final = re.compile(
     r"半(?:个)?(?P<of>小时|钟头|年|月(?!刊)|天|公里))"
 )
 """两年半, 4个半小时, 半年; 两个半天 are twice half a day."""
+_COINS: Final = re.compile(
+    r"(?<![\d.零一二三四五六七八九十百千万两])(\d{1,6}|[零一二三四五六七八九十百千万两]{1,6})[元块]"
+    r"([\d一二两三四五六七八九])[角毛](?:([\d一二两三四五六七八九])分)?"
+)
+"""两元七角三分."""
 _WORD_NUMBER: Final = re.compile(
     rf"\b(?P<num>(?:{'|'.join(_WORDS)})(?:[\s-](?:{'|'.join(_WORDS)}|hundred|thousand|and))*)\b"
     r"(?P<scale>\s(?:hundred|thousand|million|billion|trillion|dozen))?"
@@ -348,6 +353,11 @@ def _from_half(match: re.Match[str]) -> Quantity | None:
     return _quantity(match, whole + 0.5, "个月" if unit == "月" else unit, 3)
 
 
+def _from_coins(match: re.Match[str]) -> Quantity:
+    yuan, jiao, fen = (float(p) if p.isdigit() else han_value(p) or 0 for p in match.groups("0"))
+    return _quantity(match, yuan + jiao / 10 + fen / 100, "元", 6)
+
+
 def _from_mixed(match: re.Match[str]) -> Quantity | None:
     count = match["n"]
     whole = float(count) if count.isdigit() else _WORDS[count]
@@ -389,6 +399,7 @@ _ANY_UNIT: Final = rf"(?P<unit>\s?(?:{_UNITS}|(?:{_ASCII_UNITS})\b))?"
 _Read = Callable[[re.Match[str]], Quantity | None]
 FORMS: Final[tuple[tuple[tuple[str, ...], tuple[str, ...], int, re.Pattern[str], _Read], ...]] = (
     (("半",), ("半",), len("123个月"), _HALF, _from_half),
+    (("角", "毛"), ("元", "块"), len("一百二十三万"), _COINS, _from_coins),
     ((" half", "1/2"), ("half", "2"), len("seventeen and one "), _MIXED, _from_mixed),
     (("twice", "thrice"), ("twice", "thrice"), 0, _TWICE, _from_twice),
     (("half of",), ("half of",), 0, re.compile(r"(?<!\w)half(?= of)"), _from_a_half),
@@ -437,7 +448,8 @@ def _from_han(match: re.Match[str], *, idioms: bool) -> Quantity | None:
     if match["percent"]:
         return _quantity(match, value, "%", len(numeral))
     if match["den"]:
-        parts = han_value(match["den"][:-2])
+        whole = match["den"][:-2]
+        parts = han_value(whole) or han_value(f"一{whole}")
         return None if not parts else _quantity(match, value / parts, unit, 6)
     if match["cheng"] == "成":
         return _quantity(match, value * 10, "%", 1)

@@ -22,6 +22,8 @@ _FEWEST: Final = 3
 """Words from which on a sentence says what its value is about."""
 _MOST: Final = 400
 """Sentences with a value that are read of all passages together."""
+_BARE: Final = (0, 1)
+"""Numbers that without a unit are words: one of them, no longer."""
 _KEPT_CHARS: Final = 8_000
 """Longest passage whose sentences are kept."""
 
@@ -89,11 +91,25 @@ def value_conflicts(question: str, answer: str, passages: Sequence[str]) -> list
     return list(conflicts.values())
 
 
+def states_another_value(statement: str, passage: str, question: str) -> bool:
+    """Whether a statement gives a value that neither passage nor question does.
+
+    It counts where the passage gives another one of the same sort that the statement lacks: a
+    value of some other passage has taken its place.
+    """
+    own = [q for q in _values(fold(statement))[1] if q.unit or q.value not in _BARE]
+    if not own:
+        return False
+    given = [q for sentence in _sentences(passage) for q in sentence.quantities]
+    replaced = {(q.kind, q.unit) for q in _beside(given, own)}
+    added = _beside(own, [*given, *_values(fold(question))[1]]) if replaced else ()
+    return any((q.kind, q.unit) in replaced for q in added)
+
+
 def _stated(passages: Sequence[str]) -> Iterator[_Stated]:
     left = _MOST
     for place, passage in enumerate(passages):
-        read = _recurring if len(passage) <= _KEPT_CHARS else _with_values
-        for sentence in read(passage):
+        for sentence in _sentences(passage):
             if not left:
                 return
             left -= 1
@@ -115,6 +131,10 @@ def _with_values(passage: str) -> tuple[_Sentence, ...]:
 
 _recurring = lru_cache(maxsize=512)(_with_values)
 """The same of passages that are retrieved again and again."""
+
+
+def _sentences(passage: str) -> tuple[_Sentence, ...]:
+    return (_recurring if len(passage) <= _KEPT_CHARS else _with_values)(passage)
 
 
 def years_of(folded: str) -> frozenset[int]:

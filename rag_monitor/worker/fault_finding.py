@@ -12,8 +12,9 @@ from rag_monitor.domain.fault import Diagnosis
 from rag_monitor.domain.stored import EvaluationTask
 from rag_monitor.domain.trace import Trace
 from rag_monitor.errors import StoreUnavailable
-from rag_monitor.evaluation.fault import diagnose, needs_search, searched
-from rag_monitor.evaluation.missed_passage import PassageIndex, missed_passage
+from rag_monitor.evaluation.fault import decide, needs_search, searched
+from rag_monitor.evaluation.fault_signals import Signals, read_signals
+from rag_monitor.evaluation.missed_passage import PassageIndex, search_earlier
 from rag_monitor.evaluation.pipeline import Outcome
 from rag_monitor.metrics.rag import passages_of
 from rag_monitor.store.earlier_passages import EarlierPassages
@@ -45,24 +46,28 @@ class FaultFinder:
         diagnoses: dict[int, Diagnosis] = {}
         left = _SEARCHES
         for task, outcome in zip(tasks, outcomes, strict=True):
+            judge = _judge_of(outcome)
+            if judge is None:
+                continue
             try:
-                diagnosis = _of(task.trace, outcome)
-                if diagnosis is not None and needs_search(diagnosis) and left:
+                signals = read_signals(task.trace, outcome.scores)
+                if signals is None:
+                    continue
+                if left and needs_search(signals):
                     left -= 1
-                    diagnosis = self._searched(task, diagnosis)
-            except StoreUnavailable as error:
-                # Whoever writes next says that the database does not answer.
-                _LOG.info("passages are not searched: %s", error)
-                left = 0  # each further try would wait as long
+                    try:
+                        signals = self._searched(task, signals)
+                    except StoreUnavailable as error:
+                        # Whoever writes next says that the database does not answer.
+                        _LOG.info("passages are not searched: %s", error)
+                        left = 0  # each further try would wait as long
+                diagnoses[task.id] = decide(signals, judge)
             except Exception:  # noqa: BLE001 - one odd trace must not cost the scores of a batch
                 _LOG.exception("trace %s: its fault cannot be told", task.trace.trace_id)
                 telemetry.dropped("fault", "failed")
-                continue
-            if diagnosis is not None:
-                diagnoses[task.id] = diagnosis
         return diagnoses
 
-    def _searched(self, task: EvaluationTask, diagnosis: Diagnosis) -> Diagnosis:
+    def _searched(self, task: EvaluationTask, signals: Signals) -> Signals:
         trace = task.trace
         contexts = passages_of(trace) or ()
         returned = {d.content for r in trace.retrievals for d in r.documents if d.content}
@@ -70,17 +75,10 @@ class FaultFinder:
         indexes = (PassageIndex(sorted(returned)), self._earlier(task.project, trace))
         passages = {text for index in indexes for text in index.texts}
         if passages.issubset(contexts):
-            return diagnosis  # there is nothing to search
-        missed = missed_passage(trace.query or "", contexts, indexes)
-        if missed is None:
-            return searched(diagnosis, len(passages), None)
-        return searched(
-            diagnosis,
-            len(passages),
-            missed.text,
-            missed.probability,
-            cut_off=missed.text in returned,
-        )
+            return signals  # there is nothing to search
+        search = search_earlier(trace.query or "", contexts, indexes)
+        cut_off = search.missed is not None and search.missed.text in returned
+        return searched(signals, len(passages), search, cut_off=cut_off)
 
     def _earlier(self, project: str, trace: Trace) -> PassageIndex:
         key = (project, trace.app, _knowledge_bases(trace))
@@ -94,11 +92,11 @@ class FaultFinder:
         return index
 
 
-def _of(trace: Trace, outcome: Outcome) -> Diagnosis | None:
-    judge = next((score.judge for score in outcome.scores if score.judge is not None), None)
-    if outcome.retry_reason is not None or judge is None:
+def _judge_of(outcome: Outcome) -> str | None:
+    """Who judged; None: nobody, or it will be judged again."""
+    if outcome.retry_reason is not None:
         return None
-    return diagnose(trace, outcome.scores, str(judge))
+    return next((str(score.judge) for score in outcome.scores if score.judge is not None), None)
 
 
 def _knowledge_bases(trace: Trace) -> frozenset[str]:

@@ -11,9 +11,11 @@ import pytest
 from rag_monitor.domain.fault import STAGES, Diagnosis, EvidenceKind, Fault, Stage
 from rag_monitor.domain.hit import Hit, HitKind
 from rag_monitor.domain.judgement import Aspect, JudgeIdentity, Judgement, Verdict
-from rag_monitor.domain.trace import Expected, Retrieval, RetrievedDocument, TraceStatus
+from rag_monitor.domain.score import Score
+from rag_monitor.domain.trace import Expected, Retrieval, RetrievedDocument, Trace, TraceStatus
 from rag_monitor.evaluation.fault import decide, diagnose, needs_search, searched
-from rag_monitor.evaluation.fault_signals import Signals
+from rag_monitor.evaluation.fault_signals import Signals, read_signals
+from rag_monitor.evaluation.missed_passage import MissedPassage, Search
 from rag_monitor.evaluation.request import build_request
 from rag_monitor.metrics.rag import LIVE_METRICS, score_trace
 from rag_monitor.testing import make_trace
@@ -42,6 +44,14 @@ class Case:
     """Other fields of the trace."""
 
     def diagnosis(self) -> Diagnosis | None:
+        return diagnose(*self.judged(), str(IDENTITY))
+
+    def signals(self) -> Signals:
+        signals = read_signals(*self.judged())
+        assert signals is not None
+        return signals
+
+    def judged(self) -> tuple[Trace, Sequence[Score]]:
         contexts = tuple(
             p if isinstance(p, RetrievedDocument) else RetrievedDocument(content=p)
             for p in self.passages
@@ -74,7 +84,7 @@ class Case:
         judgement = Judgement(
             identity=IDENTITY, verdicts=tuple(verdicts), missing=missing, refusal=self.refusal
         )
-        return diagnose(trace, score_trace(trace, judgement, LIVE_METRICS), str(IDENTITY))
+        return trace, score_trace(trace, judgement, LIVE_METRICS)
 
 
 def document(content: str, **metadata: object) -> RetrievedDocument:
@@ -239,53 +249,79 @@ def test_every_fault_has_three_examples_and_all_but_none_a_stage() -> None:
     assert STAGES.keys() == set(Fault) - {Fault.NONE}
 
 
+GAP = CASES[Fault.KNOWLEDGE_GAP][0]
+
+
+def _find(probability: float = 0.9) -> Search:
+    return Search(0.0, MissedPassage("We ship to Mars from 2031 on.", probability, 2.0))
+
+
 def test_a_gap_and_a_miss_are_equally_probable_until_somebody_searches() -> None:
-    found = CASES[Fault.KNOWLEDGE_GAP][0].diagnosis()
+    found = GAP.diagnosis()
 
     assert found is not None
     gap, miss = (found.probabilities[f] for f in (Fault.KNOWLEDGE_GAP, Fault.MISSED_RETRIEVAL))
     assert gap == miss > 0.4
-    assert needs_search(found)
+    assert EvidenceKind.NOT_SEARCHED in [e.kind for e in found.evidence]
+    assert needs_search(GAP.signals())
+
+
+def test_an_answer_that_the_contexts_plainly_hold_needs_no_search() -> None:
+    assert not needs_search(CASES[Fault.NONE][0].signals())
 
 
 def test_a_passage_that_holds_it_makes_a_miss() -> None:
-    found = CASES[Fault.KNOWLEDGE_GAP][0].diagnosis()
-    assert found is not None
+    before, signals = GAP.diagnosis(), searched(GAP.signals(), 40, _find())
+    after = decide(signals, "j")
 
-    after = searched(found, 40, "We ship to Mars from 2031 on.", 0.9)
-
+    assert before is not None
     assert after.fault is Fault.MISSED_RETRIEVAL
     assert after.stage is Stage.RETRIEVAL
-    assert after.probability > found.probabilities[Fault.MISSED_RETRIEVAL] + 0.3
+    assert after.probability > before.probabilities[Fault.MISSED_RETRIEVAL] + 0.3
     assert [e.text for e in after.evidence if e.kind is EvidenceKind.EARLIER_PASSAGE] == [
         "We ship to Mars from 2031 on."
     ]
-    assert not needs_search(after)
+    assert EvidenceKind.NOT_SEARCHED not in [e.kind for e in after.evidence]
+    assert not needs_search(signals)
 
 
 def test_a_search_without_a_find_makes_a_gap_that_is_not_certain() -> None:
-    found = CASES[Fault.KNOWLEDGE_GAP][0].diagnosis()
-    assert found is not None
-
-    after = searched(found, 40, None)
+    signals = searched(GAP.signals(), 40, Search(0.0, None))
+    after = decide(signals, "j")
 
     assert after.fault is Fault.KNOWLEDGE_GAP
     assert 0.05 < after.probabilities[Fault.MISSED_RETRIEVAL] < 0.25
     assert sum(after.probabilities.values()) == pytest.approx(1)
-    assert searched(after, 40, "another", 0.9) == after
+    assert searched(signals, 40, _find()) == signals
 
 
 def test_the_surer_an_earlier_passage_holds_it_the_surer_it_was_missed() -> None:
-    found = CASES[Fault.KNOWLEDGE_GAP][0].diagnosis()
-    assert found is not None
-
     misses = [
-        searched(found, 40, "We ship to Mars.", p).probabilities[Fault.MISSED_RETRIEVAL]
-        for p in (0.5, 0.7, 0.9, 0.99)
+        decide(searched(GAP.signals(), 40, _find(p)), "j").probabilities[Fault.MISSED_RETRIEVAL]
+        for p in (0.05, 0.3, 0.7, 0.99)
     ]
 
     assert misses == sorted(misses)
-    assert misses[0] < 0.5 < misses[-1]
+    assert misses[0] < misses[-1] - 0.02
+
+
+@pytest.mark.parametrize("fault", [Fault.NEEDLESS_REFUSAL, Fault.NONE])
+def test_a_passage_that_fits_better_than_the_contexts_makes_them_doubtful(fault: Fault) -> None:
+    signals = replace(CASES[fault][0].signals(), sufficient=0.7)
+
+    def sufficient(lead: float) -> float:
+        after = searched(signals, 40, Search(lead, None))
+        assert after.sufficient is not None
+        return after.sufficient
+
+    assert sufficient(-2.0) > sufficient(0.0) == pytest.approx(0.7)
+    assert sufficient(4.0) < sufficient(0.0) - 0.2
+
+
+def test_what_labels_say_of_the_contexts_is_not_moved_by_a_search() -> None:
+    signals = replace(GAP.signals(), sufficient=0.9, labelled=True)
+
+    assert searched(signals, 40, Search(5.0, None)).sufficient == 0.9
 
 
 @pytest.mark.parametrize("support", [0.2, 0.5])
@@ -293,7 +329,7 @@ def test_a_value_that_the_passage_lacks_tells_more_than_a_doubt(support: float) 
     case = Case(
         question="How long is the warranty?",
         answer="The warranty lasts 36 months.",
-        passages=["The warranty lasts 24 months."],
+        passages=["The warranty lasts as long as the device."],
         relevant=[0.97],
         supported=support,
     )
@@ -306,6 +342,24 @@ def test_a_value_that_the_passage_lacks_tells_more_than_a_doubt(support: float) 
         differing.probabilities[Fault.CONTRADICTED]
         > doubted.probabilities.get(Fault.CONTRADICTED, 0.0) + 0.2
     )
+
+
+def test_a_value_that_another_passage_gives_for_something_else_is_no_support() -> None:
+    case = Case(
+        question="How long is the warranty?",
+        answer="The standard warranty lasts 36 months.",
+        passages=[WARRANTY, "The battery of the large model lasts 36 months."],
+        relevant=[0.97, 0.4],
+        supported=0.6,
+        reason="supported",
+    )
+    kept = replace(case, answer=WARRANTY)
+    swapped, right = case.diagnosis(), kept.diagnosis()
+
+    assert swapped is not None
+    assert swapped.fault is Fault.CONTRADICTED
+    assert right is not None
+    assert right.fault is Fault.NONE
 
 
 def test_a_refusal_with_unknown_contexts_is_divided() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_monitor.evaluation.missed_passage import PassageIndex, missed_passage
+from rag_monitor.evaluation.missed_passage import PassageIndex, search_earlier
 
 WARRANTY = "The standard warranty lasts 24 months from the day of purchase."
 FEES = "Express delivery costs 9 euros per parcel within the country."
@@ -16,11 +16,13 @@ def test_it_is_found_in_whichever_index_holds_it(warranty_in: int) -> None:
     indexes = [PassageIndex([FEES]), PassageIndex([FEES])]
     indexes[warranty_in] = PassageIndex([FEES, WARRANTY])
 
-    found = missed_passage(ASKED, [FEES], indexes)
+    search = search_earlier(ASKED, [FEES], indexes)
 
-    assert found is not None
-    assert found.text == WARRANTY
-    assert 0.5 <= found.probability <= 1
+    assert search.lead > 1
+    assert search.missed is not None
+    assert search.missed.text == WARRANTY
+    assert 0.5 <= search.missed.probability <= 1
+    assert search.missed.gain > 1
 
 
 @pytest.mark.parametrize(
@@ -29,7 +31,14 @@ def test_it_is_found_in_whichever_index_holds_it(warranty_in: int) -> None:
     ids=["the contexts hold it", "no passage does", "no passage"],
 )
 def test_it_is_none_where_nothing_else_holds_it(contexts: list[str], passages: list[str]) -> None:
-    assert missed_passage(ASKED, contexts, [PassageIndex(passages)]) is None
+    assert search_earlier(ASKED, contexts, [PassageIndex(passages)]).missed is None
+
+
+def test_contexts_that_fit_best_are_ahead_of_all_earlier_passages() -> None:
+    ahead = search_earlier(ASKED, [WARRANTY], [PassageIndex([WARRANTY, FEES])]).lead
+    even = search_earlier(ASKED, [WARRANTY], [PassageIndex([WARRANTY.replace("24", "36")])]).lead
+
+    assert ahead < -1 < even <= 0.1
 
 
 def test_passages_are_counted_in_their_order_once() -> None:

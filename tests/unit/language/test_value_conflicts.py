@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from rag_monitor.language.value_conflicts import ValueConflict, value_conflicts
+from rag_monitor.language.value_conflicts import (
+    ValueConflict,
+    states_another_value,
+    value_conflicts,
+)
 
 OLD = "Price list 2023: The basic plan costs 49 euros per month."
 NEW = "Price list 2026: The basic plan costs 59 euros per month."
@@ -67,3 +71,21 @@ def test_of_two_passages_the_first_conflict_counts() -> None:
 )
 def test_what_is_no_conflict(question: str, answer: str, passages: list[str]) -> None:
     assert value_conflicts(question, answer, passages) == []
+
+
+@pytest.mark.parametrize(
+    ("statement", "passage", "question", "another"),
+    [
+        ("It costs 59 euros.", OLD, "", True),
+        ("It costs 49 euros.", OLD, "", False),
+        ("It costs 59 euros.", OLD, "Is it 59 euros?", False),
+        ("It costs 59 euros.", "The basic plan has a warranty of 2 years.", "", False),
+        ("It is one of the plans.", OLD, "", False),
+        ("市区公交单程两元七角。", "市区公交单程票价两元五角。", "", True),
+        ("最低按千分之五收取。", "保价费按千分之六收取。", "", True),
+    ],
+)
+def test_a_value_in_place_of_the_passages_is_another_one(
+    statement: str, passage: str, question: str, another: bool
+) -> None:
+    assert states_another_value(statement, passage, question) is another
