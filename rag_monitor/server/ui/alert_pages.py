@@ -16,6 +16,14 @@ from rag_monitor.alerting.params import number
 from rag_monitor.alerting.replay import Replay
 from rag_monitor.alerting.runbooks import MONITOR, SECTIONS, runbook_of, runbook_url
 from rag_monitor.charts.durations import latency_interval, milliseconds
+from rag_monitor.charts.numbers import (
+    count_text,
+    figure_text,
+    given_share,
+    score_text,
+    share_interval,
+    share_text,
+)
 from rag_monitor.domain.alert import Alert, AlertRule, Finding, RuleKind, Silence
 from rag_monitor.domain.incident import Incident
 from rag_monitor.domain.selection import Selection
@@ -23,7 +31,6 @@ from rag_monitor.domain.stored import TraceSummary
 from rag_monitor.domain.window import Window
 from rag_monitor.i18n import msgid
 from rag_monitor.server.ui import catalog
-from rag_monitor.server.ui.numbers import count_text, figure_text, given_share, score_text
 from rag_monitor.server.ui.pictures import AppCharts, Picture, alert_marks, break_marks
 from rag_monitor.server.ui.rule_form import rule_form
 from rag_monitor.server.ui.view import OPEN_STATES, Viewer, Visitor, page
@@ -386,7 +393,13 @@ def _telling(kind: RuleKind | None, finding: Finding) -> Callable[[float | None]
     """How a number of the finding is written; its unit is known also when the rule is gone."""
     if finding.unit == "ms" or kind is RuleKind.LATENCY:
         return milliseconds
-    return count_text if kind in _NUMBERS else figure_text
+    if kind in _NUMBERS:
+        return count_text
+    return _share if finding.unit == "share" else figure_text
+
+
+def _share(value: float | None) -> str:
+    return share_text(value, 1)
 
 
 def _interval(me: Visitor, finding: Finding, rule: AlertRule | None) -> str:
@@ -399,5 +412,10 @@ def _interval(me: Visitor, finding: Finding, rule: AlertRule | None) -> str:
         return ""
     named = given_share(finding.level)
     ends = (finding.lower, finding.upper)
-    shown = latency_interval(*ends) if latency else "–".join(score_text(end, 3) for end in ends)
+    if latency:
+        shown = latency_interval(*ends)
+    elif finding.unit == "share":
+        shown = share_interval(*ends, 1)
+    else:
+        shown = "–".join(score_text(end, 3) for end in ends)
     return f"{me.translate('{level} interval', level=named)} {shown}"

@@ -44,7 +44,7 @@ def test_a_drop_beyond_chance_and_large_enough_fires_with_all_its_numbers() -> N
     assert (found.judged, found.baseline_judged) == (212, 340)
     for part in ("0.93", "0.71", "−0.22", "212 judged", "340 in the baseline", "99.9% interval"):
         assert part in found.summary
-    for part in ("从 0.93 降到 0.71", "评审 212 条", "基线 340 条", "上一窗口"):
+    for part in ("从 0.930 降到 0.710", "评审 212 条", "基线 340 条", "上一窗口"):
         assert part in found.summary_zh
     assert found.worst_traces == ("a" * 32, "b" * 32)
 
@@ -271,7 +271,7 @@ def test_errors_fire_beyond_chance_and_never_on_a_handful_of_traces() -> None:
     outage, usual, toy = told(70, 30), told(95, 5), told(0, 2)
 
     assert (outage.active, outage.value, outage.judged) == (True, 0.3, 100)
-    assert "traces with an error of bank-faq: 0.3, limit 0.1" in outage.summary
+    assert "traces with an error of bank-faq: 30.0%, limit 10%" in outage.summary
     assert "出错请求" in outage.summary_zh
     assert usual.active is False
     assert (toy.active, toy.notes) == (None, ("few_traces",))

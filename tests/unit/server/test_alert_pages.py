@@ -49,7 +49,7 @@ async def test_the_worst_traces_of_an_alert_are_shown_by_question_and_score(
     text = (await browser.get("/alerts")).text
 
     question = services.traces.get("default", worst[0]).trace.question
-    assert f'<b class="low">0.50</b> <a href="/traces/{worst[0]}">{question}</a>' in text
+    assert f'<b>0.50</b> <a href="/traces/{worst[0]}">{question}</a>' in text
     assert f'<a href="/traces/{gone}"><code>ffffffff</code></a>' in text
 
 
