@@ -345,7 +345,7 @@ _MARK: Final = Markup(
 )
 _NAME: Final = Markup(
     '<foreignObject x="{2:.2f}%" width="{3:.2f}%" height="16">'
-    '<div class="name {0} {1}">{4}</div></foreignObject>'
+    '<div class="name of-{0} {1}">{4}</div></foreignObject>'
 )
 _STRETCHED: Final = Markup(
     '<svg viewBox="0 0 1000 {0:g}" width="100%" height="{0:g}" preserveAspectRatio="none">{1}</svg>'

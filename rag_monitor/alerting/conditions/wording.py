@@ -76,6 +76,9 @@ def change_interval(metric: str | None, lower: float | None, upper: float | None
     """Both ends of the interval of a difference of the metric."""
     if lower is None or upper is None:
         return Message("withheld")
+    if metric is not None and is_share(metric):
+        low, high = numbers.points_text(lower), numbers.points_text(upper)
+        return Message("{lower} to {upper} points", lower=low, upper=high)
     return Message("{lower} to {upper}", lower=changed(metric, lower), upper=changed(metric, upper))
 
 

@@ -99,7 +99,7 @@ def _place(place: Concentration) -> Message:
         name=name,
         bad=share_text(place.of_bad, 0),
         traffic=share_text(place.of_traffic, 0),
-        excess=points_text(place.excess),
+        excess=points_text(place.excess).removeprefix("+"),
         lower=points_text(place.lower),
         upper=points_text(place.upper),
     )

@@ -63,7 +63,7 @@ def sessions(me: Viewer) -> HTMLResponse:
             "apps": apps,
             "metrics": METRICS,
             "usual": Usual.on_page(
-                me, [one.turns[-1].app for one in listed.items], SESSION_METRICS
+                me, [one.turns[-1].app for one in listed.items], (*SCORE_METRICS, *SESSION_METRICS)
             ),
             "statuses": list(TraceStatus),
             "filters": values,

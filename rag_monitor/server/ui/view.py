@@ -214,6 +214,10 @@ class Visitor:
         """A machine word in the visitor's language; one that nobody knows stays as it is."""
         return self.translate(REASONS.get(word, word))
 
+    def said(self, text: str) -> str:
+        """A message of ours in the visitor's language; what others wrote stays as it is."""
+        return translate(text, self.language)
+
     def note(self, word: str) -> str:
         """What stands beside a number, in the visitor's language."""
         sentence = note_text(word, self.language)

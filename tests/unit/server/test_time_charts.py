@@ -183,7 +183,7 @@ def test_marks_stand_where_they_happened_and_are_named_where_there_is_room() -> 
     svg = drawn(chart([0.8] * 4, *marks), LARGE)
 
     assert len(re.findall(r'<line class="mark (?:release|alert)"', svg)) == 3
-    assert re.findall(r'class="name (\w+) (\w+)">([^<]*)<', svg) == [
+    assert re.findall(r'class="name of-(\w+) (\w+)">([^<]*)<', svg) == [
         ("release", "before", "v1&lt;"),
         ("alert", "before", "a-very-long-release-name"),
     ]
