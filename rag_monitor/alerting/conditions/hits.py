@@ -102,7 +102,11 @@ def _finding(
     against = (
         Message("nothing of {baseline} to compare", baseline=baseline)
         if limit is None
-        else Message("{baseline} {limit}", baseline=baseline, limit=wording.share(limit))
+        else Message(
+            "{baseline} {limit}",
+            baseline=baseline,
+            limit=given_share(limit) if before is None else wording.share(limit),
+        )
     )
     more = tuple(f"also:{o.kind.value}:{o.name}" for o in others if o is not rate)
     return Finding(

@@ -19,6 +19,7 @@ from rag_monitor.charts.durations import latency_interval, milliseconds
 from rag_monitor.charts.numbers import (
     count_text,
     figure_text,
+    foreign_text,
     given_share,
     score_text,
     share_interval,
@@ -378,10 +379,13 @@ def figures_of(me: Visitor, finding: Finding, rule: AlertRule | None) -> Figures
         below = number(rule, "below")
         against = number(rule, "above") if below is None else below
     compared = kind is None or (kind in _COMPARED and finding.baseline_judged > 0)
+    held = ""
+    if against is not None:
+        held = say(against) if compared else _limit(against, finding, say)
     return Figures(
         now=say(finding.value),
         interval=_interval(me, finding, rule),
-        against="" if against is None else say(against),
+        against=held,
         against_label=me.translate("Baseline") if compared else me.translate("Limit"),
         counted_label=me.translate(
             msgid("Traces counted") if kind in _COUNTED else msgid("Judged")
@@ -389,13 +393,23 @@ def figures_of(me: Visitor, finding: Finding, rule: AlertRule | None) -> Figures
     )
 
 
-def _telling(kind: RuleKind | None, finding: Finding) -> Callable[[float | None], str]:
+_Telling = Callable[[float | None], str]
+
+
+def _telling(kind: RuleKind | None, finding: Finding) -> _Telling:
     """How a number of the finding is written; its unit is known also when the rule is gone."""
     if finding.unit == "ms" or kind is RuleKind.LATENCY:
         return milliseconds
     if kind in _NUMBERS:
         return count_text
     return _share if finding.unit == "share" else figure_text
+
+
+def _limit(value: float, finding: Finding, say: _Telling) -> str:
+    """What somebody set, with as many digits as they gave it."""
+    if finding.unit == "share":
+        return given_share(value)
+    return foreign_text(value) if say is figure_text else say(value)
 
 
 def _share(value: float | None) -> str:

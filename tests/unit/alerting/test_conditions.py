@@ -262,6 +262,23 @@ def test_the_first_traces_of_a_new_app_are_no_sign_that_it_fell_silent() -> None
     assert _look(new, rule()).active is False
 
 
+def test_a_share_falls_by_points_from_percent_to_percent() -> None:
+    refusals = rule(RuleKind.DROP, metric="satisfaction_rate")
+
+    found = _look(_against(estimate(0.71, 212), estimate(0.93, 340)), refusals)
+
+    assert found.unit == "share"
+    assert "fell from 93.0% to 71.0% (−22.0 points, 99.9% interval" in found.summary
+    assert " points; 212 judged" in found.summary
+    assert "从 93.0% 降到 71.0%（−22.0 个百分点" in found.summary_zh
+
+
+def test_nothing_is_rounded_to_nothing() -> None:
+    found = _look(_against(estimate(0.0, 400), estimate(1.0, 400)), DROP)
+
+    assert "fell from 1.000 to 0.000" in found.summary
+
+
 def test_errors_fire_beyond_chance_and_never_on_a_handful_of_traces() -> None:
     def told(ok: int, error: int) -> Finding:
         counts = {"ok": ok, "error": error}

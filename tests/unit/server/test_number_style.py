@@ -48,6 +48,9 @@ def test_code_of_pages_writes_no_numbers_itself() -> None:
     [
         (numbers.count_text(1_234_567), "1,234,567"),
         (numbers.count_text(None), "–"),
+        (numbers.points_text(0.0321), "+3.2"),
+        (numbers.points_text(-0.5), "−50.0"),
+        (numbers.points_text(0.0), "0.0"),
         (numbers.share_text(0.9987, 1), "99.9%"),
         (numbers.share_text(0.5), "50%"),
         (numbers.share_interval(0.981, 0.9987, 1), "98.1–99.9%"),
