@@ -214,7 +214,7 @@ class Visitor:
         """A machine word in the visitor's language; one that nobody knows stays as it is."""
         return self.translate(REASONS.get(word, word))
 
-    def said(self, text: str) -> str:
+    def sentence(self, text: str) -> str:
         """A message of ours in the visitor's language; what others wrote stays as it is."""
         return translate(text, self.language)
 
