@@ -183,7 +183,9 @@ def trace(me: Viewer, trace_id: str) -> HTMLResponse:
         {
             "stored": stored,
             "trace": it,
-            "usual": Usual.on_page(me, [it.app], {score.metric: score for score in stored.scores}),
+            "usual": Usual.on_page(
+                me, [it.app], list(dict.fromkeys(score.metric for score in stored.scores))
+            ),
             "neighbours": _neighbours(me, it),
             "pieces": answer_pieces(it.answer or "", support),
             "judged": bool(support),
