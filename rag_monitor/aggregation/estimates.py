@@ -1,7 +1,6 @@
 """Live estimates over windows, from rollups alone.
 
-Every number says what it rests on: the traces, the judged, the interval and the notes that qualify
-it. Reads rollups through a port; keeps nothing.
+Every number says what it rests on, and what qualifies it. Reads through a port; keeps nothing.
 """
 
 from __future__ import annotations
@@ -211,6 +210,13 @@ class Estimates:
         """The release before the one of the series; looked up as `first_seen` is."""
         rows = self._load_traces(series.project, series.app, window)
         return previous_release(rows, series.release)
+
+    def score_counts(self, series: Series, window: Window) -> dict[str, Sequence[int]]:
+        """How many of one judge's scores lie in each of `SCORE_BUCKETS`, by release."""
+        rows = self._summed(series, window)
+        judge = choose(series.judge, sums_by(rows, _judge)).judge
+        mine = [row for row in rows if row.key.judge == judge and row.histogram]
+        return {n: s.histogram for n, s in sums_by(mine, lambda row: row.key.release).items()}
 
     def latency(self, selection: Selection, metric: str) -> LatencySummary:
         """Count, percentiles, mean (milliseconds) and histogram of one latency."""

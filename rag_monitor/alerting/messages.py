@@ -14,7 +14,13 @@ from urllib.parse import quote, urlencode
 
 from rag_monitor import i18n
 from rag_monitor.alerting.alert_actions import TOGETHER, AlertAction
-from rag_monitor.alerting.conditions.wording import in_zone, measure, milliseconds, notes_text
+from rag_monitor.alerting.conditions.wording import (
+    in_zone,
+    measure,
+    milliseconds,
+    notes_text,
+    share,
+)
 from rag_monitor.alerting.incidents.wording import next_url, sentences
 from rag_monitor.alerting.plain_text import plain
 from rag_monitor.alerting.runbooks import runbook_link
@@ -226,7 +232,9 @@ def _number(finding: Finding, language: str) -> str:
     """The value, and what it is held against."""
 
     def show(value: float) -> str:
-        return milliseconds(value) if finding.unit == "ms" else measure(value)
+        if finding.unit == "ms":
+            return milliseconds(value)
+        return share(value) if finding.unit == "share" else measure(value)
 
     if finding.value is None:
         return ""

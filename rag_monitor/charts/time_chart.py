@@ -25,6 +25,8 @@ _ACROSS: Final = 1000.0
 """Units across the part of a drawing that is stretched."""
 _LETTER: Final = 7.2
 """Pixels that a letter needs, at most about, where letters are 12 pixels high."""
+_LEAST_LETTERS: Final = 4
+"""A name that has no room for so many is left to the tooltip."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,23 +209,36 @@ class _Drawing:
         return [start, *self.chart.axis.round_times(start + room, end - room, apart), end]
 
     def marks(self) -> list[Markup]:
-        """A dashed line each; a name where it does not run into the one before."""
-        parts = []
-        free_from = 0.0
-        for mark in sorted(self.chart.marks, key=lambda mark: mark.at):
-            at = self.across(mark.at)
-            parts.append(
-                _MARK.format(mark.kind, at, self.frame.top - 2, self.frame.floor, mark.name)
+        """A line each, and a name where there is room: whole, or cut by the browser."""
+        placed = sorted(self.chart.marks, key=lambda mark: mark.at)
+        lines = [
+            _MARK.format(
+                mark.kind, self.across(mark.at), self.frame.top - 2, self.frame.floor, mark.name
             )
-            name = mark.name if len(mark.name) <= 14 else mark.name[:13] + "…"
-            # In the narrowest place that the chart may have.
-            width = 100 * _LETTER * len(name) / self.frame.width
-            anchor = "start" if at < width / 2 else "end" if at > 100 - width / 2 else "middle"
-            start = at - {"start": 0.0, "middle": width / 2, "end": width}[anchor]
-            if start >= free_from:
-                parts.append(_NAME.format(mark.kind, at, anchor, name))
-                free_from = start + width + 3
-        return parts
+            for mark in placed
+        ]
+        return [*lines, *self.names(placed)]
+
+    def names(self, marks: Sequence[Mark]) -> list[Markup]:
+        """The names of marks, oldest first: each in the gap to its right or to its left.
+
+        The gap to the right is the first choice, unless the one to the left is wider and the name
+        does not fit.
+        """
+        ends = [0.0, *(self.across(mark.at) for mark in marks), 100.0]
+        least = 100 * _LETTER * _LEAST_LETTERS / self.frame.width
+        parts, free_to_the_right = [], True
+        for number in range(len(marks), 0, -1):
+            mark, (before, at, after) = marks[number - 1], ends[number - 1 : number + 2]
+            needed = 100 * _LETTER * len(mark.name) / self.frame.width
+            rightwards = free_to_the_right and after - at >= min(needed, at - before)
+            start, end = (at, after) if rightwards else (before, at)
+            is_drawn = end - start >= least
+            if is_drawn:
+                side = "after" if rightwards else "before"
+                parts.append(_NAME.format(mark.kind, side, start, end - start, mark.name))
+            free_to_the_right = rightwards or not is_drawn
+        return parts[::-1]
 
     def stretched(self) -> Markup:
         """Lines and bands, which are as wide as the chart."""
@@ -328,7 +343,10 @@ _MARK: Final = Markup(
     '<line class="mark {0}" x1="{1:.2f}%" x2="{1:.2f}%" y1="{2:g}" y2="{3:g}">'
     "<title>{4}</title></line>"
 )
-_NAME: Final = Markup('<text class="name {}" x="{:.2f}%" y="12" text-anchor="{}">{}</text>')
+_NAME: Final = Markup(
+    '<foreignObject x="{2:.2f}%" width="{3:.2f}%" height="16">'
+    '<div class="name of-{0} {1}">{4}</div></foreignObject>'
+)
 _STRETCHED: Final = Markup(
     '<svg viewBox="0 0 1000 {0:g}" width="100%" height="{0:g}" preserveAspectRatio="none">{1}</svg>'
 )

@@ -100,7 +100,7 @@ class Finding:
     """Of the interval, 0 to 1; None: there is none, or its ends are of different levels."""
     baseline: float | None = None
     unit: str = ""
-    """Of value, ends and baseline: `ms`; empty: a share, a rate or a count."""
+    """Of value, ends and baseline: `ms`, or `share` (of 1); empty: a score or a count."""
     judged: int = 0
     baseline_judged: int = 0
     needed: int = 0

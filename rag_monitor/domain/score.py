@@ -37,7 +37,7 @@ class Score:
     """Why there is no value; a stable machine word."""
     detail: str | None = None
     """Of a failed one, the sentence of the judge's server or of the reader of its reply: one line,
-    without secrets."""
+    without secrets. A `Message` where it is one of ours."""
     flagged: bool | None = None
     """`answer_supported` only: below the judge's threshold."""
     judge: JudgeIdentity | None = None

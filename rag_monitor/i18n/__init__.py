@@ -14,6 +14,16 @@ translations are gettext catalogues, one file for each language:
 from __future__ import annotations
 
 from rag_monitor.i18n.catalogue import ENGLISH, languages, name_of, tag_of
-from rag_monitor.i18n.message import Message, msgid, translate
+from rag_monitor.i18n.message import Message, made_of, msgid, recipe, translate
 
-__all__ = ["ENGLISH", "Message", "languages", "msgid", "name_of", "tag_of", "translate"]
+__all__ = [
+    "ENGLISH",
+    "Message",
+    "languages",
+    "made_of",
+    "msgid",
+    "name_of",
+    "recipe",
+    "tag_of",
+    "translate",
+]

@@ -98,6 +98,38 @@ class Message(str):
         return _filled(text, self.params, language)
 
 
+def recipe(text: object) -> dict[str, Any] | None:
+    """What a message is made of, as JSON holds it; None: it is text of somebody else."""
+    if not isinstance(text, Message):
+        return None
+    made = {"msgid": text.msgid, "plural": text.plural, "context": text.context}
+    params = {name: _kept(value) for name, value in text.params.items()}
+    return {name: part for name, part in made.items() if part} | (
+        {"params": params} if params else {}
+    )
+
+
+def made_of(given: Mapping[str, Any], text: str) -> Message:
+    """The message of a `recipe`, whose English sentence is `text`."""
+    params = {name: _unpacked(value) for name, value in given.get("params", {}).items()}
+    context, plural = given.get("context", ""), given.get("plural", "")
+    return Message._copied(context, given.get("msgid", ""), plural, params, text)
+
+
+def _kept(value: object) -> object:
+    if isinstance(value, Message):
+        return {"text": str.__str__(value), **(recipe(value) or {})}
+    if isinstance(value, tuple):
+        return [_kept(part) for part in value]
+    return value if isinstance(value, str | int | float) else str(value)
+
+
+def _unpacked(value: object) -> object:
+    if isinstance(value, Mapping):
+        return made_of(value, value["text"])
+    return tuple(map(_unpacked, value)) if isinstance(value, list) else value
+
+
 def msgid(text: str) -> str:
     """The text itself: marks one that a message is made of elsewhere, for the extraction."""
     return text

@@ -6,6 +6,16 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from rag_monitor.domain.fault import FAULT_METRICS
+from rag_monitor.domain.hit import HitKind
+from rag_monitor.domain.rollup import HIT_RATE_METRIC, REFUSAL_METRIC, SATISFACTION_METRIC
+from rag_monitor.domain.session_outcome import (
+    ABANDONED_RATE,
+    COMPLAINT_RATE,
+    GOAL_REACHED_RATE,
+    REPEATED_QUESTION_RATE,
+    RESOLVED_RATE,
+)
 from rag_monitor.i18n import Message, msgid, translate
 
 METRIC_NAMES: Final[Mapping[str, str]] = {
@@ -54,11 +64,29 @@ METRIC_NAMES: Final[Mapping[str, str]] = {
 """Of the metrics of live traffic, times and shares of faults included; to be translated where they
 are shown."""
 
+ERROR_SHARE: Final = "error_share"
+"""What pages call the share of traces that failed: no rollup has this name."""
+_SHARES: Final = frozenset(
+    {
+        *(REFUSAL_METRIC, SATISFACTION_METRIC, ERROR_SHARE),
+        *(RESOLVED_RATE, REPEATED_QUESTION_RATE, COMPLAINT_RATE, ABANDONED_RATE, GOAL_REACHED_RATE),
+        *FAULT_METRICS,
+        *HitKind,
+    }
+)
 _IN_A_SENTENCE: Final = re.compile(rf" ?(?<![\w./-])({'|'.join(METRIC_NAMES)})(?![\w./-]) ?")
 """A metric standing alone: an application may be called `faithfulness-test`."""
 
 
 _SPACE_IN_CHINESE: Final = re.compile(r"(?<=[\u4e00-\u9fff]) (?=[\u4e00-\u9fff])")
+
+
+def is_share(metric: str) -> bool:
+    """Whether the number says how many of all, in percent, and not how good they are.
+
+    What a hit-rate rule has for a metric is a kind of what is called.
+    """
+    return metric in _SHARES or metric.startswith(f"{HIT_RATE_METRIC}:")
 
 
 def with_display_names(sentence: str, language: str, *, own_name: bool = True) -> str:

@@ -13,6 +13,7 @@ from rag_monitor.domain.decision import SamplingDecision, SamplingReason
 from rag_monitor.domain.judgement import Aspect, JudgeIdentity, JudgeUsage, Verdict
 from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.stored import PlacedScore
+from rag_monitor.i18n import made_of, recipe
 from rag_monitor.store.cursors import Cursors
 from rag_monitor.store.tables import scores
 
@@ -30,6 +31,7 @@ def dump_score(score: Score) -> dict[str, Any]:
         "value": score.value,
         "reason": score.reason,
         "detail": score.detail,
+        "message": recipe(score.detail),
         "flagged": score.flagged,
         "inferred": score.inferred,
         "verdicts": [_dump_verdict(verdict) for verdict in score.verdicts],
@@ -50,13 +52,19 @@ def load_score(row: Any) -> Score:
         status=ScoreStatus(row.status),
         value=row.value,
         reason=row.reason,
-        detail=row.detail,
+        detail=_load_detail(row),
         flagged=row.flagged,
         judge=None if identity is None else JudgeIdentity(**identity),
         verdicts=tuple(_load_verdict(item) for item in row._mapping.get("verdicts") or ()),
         created_at=row.created_at,
         inferred=row.inferred,
     )
+
+
+def _load_detail(row: Any) -> str | None:
+    """A message again, where it was one: a page says it in its own language."""
+    made = row._mapping.get("message")
+    return row.detail if made is None else made_of(made, row.detail)
 
 
 def dump_decision(decision: SamplingDecision) -> dict[str, Any]:

@@ -194,6 +194,7 @@ scores: Final = Table(
     Column("value", Float),
     Column("reason", SafeText),
     Column("detail", SafeText),
+    Column("message", Json),  # what `detail` is made of; null: it is no message of ours
     Column("flagged", Boolean),
     _column("inferred", Boolean),
     _column("verdicts", Json),

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rag_monitor.charts.numbers import change_text, count_text, figure_text, score_text
 from rag_monitor.i18n import Message, translate
 from rag_monitor.metrics.fault_words import EVIDENCE, FAULTS
 from rag_monitor.offline.golden import golden_rows
-from rag_monitor.server.ui.numbers import change_text, count_text, figure_text, score_text
 from tests.acceptance.browsing import PATIENCE_MS, ROOT, chromium
 from tests.acceptance.running import Monitor, eventually
 from tests.acceptance.walking import OPERATOR, Project, walking

@@ -15,7 +15,9 @@ from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.stored import TraceQuery
 from rag_monitor.domain.trace import Expected, Retrieval, RetrievedDocument, TraceStatus, Usage
 from rag_monitor.domain.window import Window
-from rag_monitor.errors import MalformedPayload, NotFound
+from rag_monitor.errors import JudgeTimeout, MalformedPayload, NotFound
+from rag_monitor.i18n import translate
+from rag_monitor.metrics.rag import failed_scores
 from rag_monitor.store.store import Store
 from rag_monitor.testing import EPOCH, make_trace
 from tests.contract.evidence import claim, ingest
@@ -117,6 +119,20 @@ def test_what_a_server_said_and_the_model_that_answered_stay_with_a_score(store:
         "openai_compatible/big",
     }
     assert {score.judge.served_model for score in stored if score.judge} == {"small", ""}
+
+
+def test_a_sentence_of_ours_can_be_said_in_chinese_when_it_comes_back(store: Store) -> None:
+    trace = make_trace(id="sentence")
+    ingest(store, trace)
+    late = JudgeTimeout("the judge did not answer within {limit:.1f} s", limit=30.0)
+    (task,) = claim(store)
+    judge = JudgeIdentity(name="openai_compatible", model="big")
+    store.tasks.complete(task, failed_scores(["faithfulness"], late, judge, EPOCH), [])
+
+    (stored,) = store.traces.get("default", trace.trace_id).scores
+
+    assert stored.detail == "the judge did not answer within 30.0 s"
+    assert translate(stored.detail, "zh") == translate(late, "zh") != stored.detail
 
 
 def test_unknown_contexts_stay_apart_from_empty_ones(store: Store) -> None:

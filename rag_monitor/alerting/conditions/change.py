@@ -23,6 +23,7 @@ from rag_monitor.aggregation.combine import BadCount
 from rag_monitor.alerting.conditions import wording
 from rag_monitor.alerting.conditions.context import EvaluationContext
 from rag_monitor.alerting.params import number, required
+from rag_monitor.charts.numbers import given_share
 from rag_monitor.domain.alert import AlertRule, Finding
 from rag_monitor.domain.window import Series, Window
 from rag_monitor.i18n import Message, msgid
@@ -272,6 +273,7 @@ def _finding(
         active=stream.alarmed,
         value=good,
         baseline=required(rule, "mu0"),
+        unit="share",
         judged=judged,
         baseline_judged=stream.judged,
         onset_at=onset,
@@ -280,7 +282,7 @@ def _finding(
             metric=rule.metric,
             subject=context.subject,
             relation=relation,
-            limit=wording.share(required(rule, "mu0")),
+            limit=given_share(required(rule, "mu0")),
             share=wording.share(good),
             judged=judged,
             onset="" if onset is None else f"{onset:%Y-%m-%d %H:%M}",

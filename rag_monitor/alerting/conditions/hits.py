@@ -11,6 +11,7 @@ from rag_monitor.alerting.conditions import wording
 from rag_monitor.alerting.conditions.context import EvaluationContext, at_rule_level
 from rag_monitor.alerting.conditions.wording import HIT_KINDS
 from rag_monitor.alerting.params import number, required, word
+from rag_monitor.charts.numbers import given_share
 from rag_monitor.domain.alert import Finding
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.window import Estimate, Window
@@ -101,7 +102,11 @@ def _finding(
     against = (
         Message("nothing of {baseline} to compare", baseline=baseline)
         if limit is None
-        else Message("{baseline} {limit}", baseline=baseline, limit=wording.share(limit))
+        else Message(
+            "{baseline} {limit}",
+            baseline=baseline,
+            limit=given_share(limit) if before is None else wording.share(limit),
+        )
     )
     more = tuple(f"also:{o.kind.value}:{o.name}" for o in others if o is not rate)
     return Finding(
@@ -111,6 +116,7 @@ def _finding(
         upper=now.upper,
         level=None if now.lower is None or now.upper is None else now.confidence,
         baseline=limit,
+        unit="share",
         judged=now.judged,
         baseline_judged=before.judged if before is not None else 0,
         needed=rule.min_judged if active is None else 0,
@@ -122,8 +128,8 @@ def _finding(
             app=context.app,
             value=wording.share(now.value),
             against=against,
-            level=wording.percent(now.confidence),
-            bounds=wording.interval(now.lower, now.upper),
+            level=given_share(now.confidence),
+            bounds=wording.share_interval(now.lower, now.upper),
             traces=wording.traces(now.judged),
             span=wording.span(context.window_s),
         ),

@@ -12,6 +12,7 @@ from rag_monitor.aggregation.latencies import LatencySummary
 from rag_monitor.alerting.conditions import wording
 from rag_monitor.alerting.conditions.context import EvaluationContext
 from rag_monitor.alerting.params import number, required, word
+from rag_monitor.charts.numbers import given_share
 from rag_monitor.domain.alert import Finding
 from rag_monitor.domain.window import Window
 from rag_monitor.i18n import Message
@@ -107,7 +108,7 @@ def _finding(
             value=wording.milliseconds(now.value),
             against=against,
             limit=wording.milliseconds(baseline),
-            level=wording.percent(confidence),
+            level=given_share(confidence),
             bounds=wording.latencies(now.lower, now.upper),
             traces=wording.traces(now.count),
             span=wording.span(context.window_s),

@@ -14,6 +14,7 @@ from rag_monitor.alerting.conditions import wording
 from rag_monitor.alerting.conditions.context import EvaluationContext, at_rule_level
 from rag_monitor.alerting.conditions.wording import note_message
 from rag_monitor.alerting.params import number, required, word
+from rag_monitor.charts.numbers import given_share
 from rag_monitor.domain.alert import AlertRule, Finding
 from rag_monitor.domain.window import Estimate, Window
 from rag_monitor.i18n import Message, msgid
@@ -48,17 +49,18 @@ def threshold(context: EvaluationContext) -> Finding:
         lower=wide.lower,
         upper=wide.upper,
         level=wide.confidence,
+        unit=wording.unit_of(rule.metric),
         judged=estimate.judged,
         summary=Message(
             "{metric} of {subject} is {value}, {relation} {limit} ({level} interval {bounds}; "
             "{judged} judged of {traces} in {span})",
             metric=rule.metric,
             subject=context.subject,
-            value=wording.share(estimate.value),
+            value=wording.figure(rule.metric, estimate.value),
             relation=relation,
-            limit=wording.share(limit),
-            level=wording.percent(wide.confidence),
-            bounds=wording.interval(wide.lower, wide.upper),
+            limit=wording.limit(rule.metric, limit),
+            level=given_share(wide.confidence),
+            bounds=wording.interval(rule.metric, wide.lower, wide.upper),
             judged=estimate.judged,
             traces=wording.counted(rule.metric, estimate.traces),
             span=wording.span(context.window_s),
@@ -108,6 +110,7 @@ def drop(context: EvaluationContext) -> Finding:
         lower=wide.lower,
         upper=wide.upper,
         level=wide.confidence,
+        unit=wording.unit_of(rule.metric),
         baseline=before.value,
         judged=now.judged,
         baseline_judged=before.judged,
@@ -126,7 +129,7 @@ def _drop_summary(
     *,
     active: bool,
 ) -> Message:
-    baseline = wording.baseline_name(kind)
+    metric, baseline = context.rule.metric, wording.baseline_name(kind)
     if now.series.release is not None and before.series.release is not None:
         baseline = Message(
             "{baseline}, {release}, against {current}",
@@ -137,14 +140,14 @@ def _drop_summary(
     return Message(
         "{metric} of {subject} {fell} from {old} to {new} ({change}, {level} interval of the "
         "difference {bounds}; {judged} judged in {span}, {before} in the baseline: {baseline})",
-        metric=context.rule.metric,
+        metric=metric,
         subject=context.subject,
         fell=Message("fell") if active else Message("went"),
-        old=wording.share(before.value),
-        new=wording.share(now.value),
-        change=wording.signed(change.value),
-        level=wording.percent(required(context.rule, "confidence")),
-        bounds=wording.interval(change.lower, change.upper),
+        old=wording.figure(metric, before.value),
+        new=wording.figure(metric, now.value),
+        change=wording.changed(metric, change.value),
+        level=given_share(required(context.rule, "confidence")),
+        bounds=wording.change_interval(metric, change.lower, change.upper),
         judged=now.judged,
         span=wording.span(context.window_s),
         before=before.judged,
@@ -176,6 +179,7 @@ def _inconclusive(
         active=None,
         value=estimate.value,
         baseline=None if before is None else before.value,
+        unit=wording.unit_of(context.rule.metric),
         judged=estimate.judged,
         baseline_judged=baseline_judged,
         needed=needed if few else 0,
@@ -248,6 +252,7 @@ def burn_rate(context: EvaluationContext) -> Finding:
         lower=gate.lower_bound,
         upper=bounds.upper,
         baseline=gate.threshold,
+        unit="share",
         judged=long.judged,
         baseline_judged=0 if short is None else short.judged,
         summary=Message(
@@ -256,10 +261,10 @@ def burn_rate(context: EvaluationContext) -> Finding:
             metric=rule.metric,
             subject=context.subject,
             times=f"{gate.burn_long:.3g}",
-            allowed=wording.share(1.0 - slo),
+            allowed=given_share(1.0 - slo),
             limit=f"{multiple:g}",
             share=wording.share(share),
-            bounds=wording.interval(bounds.lower, bounds.upper),
+            bounds=wording.share_interval(bounds.lower, bounds.upper),
             lower=wording.share(gate.lower_bound),
             judged=judged,
         ),

@@ -7,6 +7,7 @@ from typing import Final
 from rag_monitor.alerting.conditions import wording
 from rag_monitor.alerting.conditions.context import EvaluationContext
 from rag_monitor.alerting.params import required
+from rag_monitor.charts.numbers import given_share
 from rag_monitor.domain.alert import Finding
 from rag_monitor.domain.trace import TraceStatus
 from rag_monitor.i18n import Message, msgid
@@ -62,9 +63,10 @@ def budget(context: EvaluationContext) -> Finding:
         active=state.exhausted or state.remaining < limit,
         value=state.remaining,
         baseline=limit,
+        unit="share",
         summary=Message(
             text,
-            left=wording.percent(round(state.remaining, 3)),
+            left=given_share(round(state.remaining, 3)),
             limits=", ".join(state.limits),
         ),
         notes=state.limits,
@@ -106,6 +108,7 @@ def _share(
         upper=bounds.upper,
         level=level,
         baseline=limit,
+        unit="share",
         judged=total,
         summary=Message(
             "{what} of {app}: {value}, limit {limit} ({level} interval {bounds}; {count} of "
@@ -113,9 +116,9 @@ def _share(
             what=what,
             app=context.app,
             value=wording.share(count / total),
-            limit=wording.share(limit),
-            level=wording.percent(level),
-            bounds=wording.interval(bounds.lower, bounds.upper),
+            limit=given_share(limit),
+            level=given_share(level),
+            bounds=wording.share_interval(bounds.lower, bounds.upper),
             count=count,
             total=total,
             span=wording.span(context.window_s),

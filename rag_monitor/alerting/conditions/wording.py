@@ -8,9 +8,11 @@ from datetime import UTC, datetime, tzinfo
 from typing import Final
 
 from rag_monitor.alerting.params import BASELINES
+from rag_monitor.charts import numbers
 from rag_monitor.domain.rule_state import Counted, RuleState
 from rag_monitor.domain.session_outcome import SESSION_METRICS
 from rag_monitor.i18n import Message, msgid, translate
+from rag_monitor.metrics.names import is_share
 
 _UTC_TIME: Final = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d) UTC")
 
@@ -29,35 +31,66 @@ def in_zone(text: str, zone: tzinfo) -> str:
 
 
 def share(value: float | None) -> str:
-    """A score or share with at most three decimals and a true minus sign."""
+    """How many of all, in percent with one digit."""
+    return "?" if value is None else numbers.share_text(value, 1)
+
+
+def figure(metric: str | None, value: float | None) -> str:
+    """The metric's number: a share in percent, a score with three digits."""
+    if metric is not None and is_share(metric):
+        return share(value)
+    return "?" if value is None else numbers.figure_text(value)
+
+
+def limit(metric: str | None, value: float | None) -> str:
+    """A number that somebody set for the metric, with as many digits as they gave it."""
     if value is None:
         return "?"
-    return f"{value:.3f}".rstrip("0").rstrip(".").replace("-", "−")
+    return numbers.given_share(value) if metric is not None and is_share(metric) else f"{value:g}"
 
 
-def signed(value: float | None) -> str:
-    """A difference with its sign."""
+def changed(metric: str | None, value: float | None) -> str:
+    """A difference of the metric with its sign; of shares in percentage points."""
     if value is None:
         return "?"
-    return ("+" if value >= 0 else "−") + share(abs(value))
+    if metric is not None and is_share(metric):
+        return Message("{n} points", n=numbers.points_text(value))
+    return numbers.change_text(value, 3)
 
 
-def interval(lower: float | None, upper: float | None) -> Message:
-    """Both ends."""
+def interval(metric: str | None, lower: float | None, upper: float | None) -> Message:
+    """Both ends of the metric's interval."""
+    if lower is None or upper is None:
+        return Message("withheld")
+    return Message("{lower} to {upper}", lower=figure(metric, lower), upper=figure(metric, upper))
+
+
+def share_interval(lower: float | None, upper: float | None) -> Message:
+    """Both ends of the interval of a share."""
     if lower is None or upper is None:
         return Message("withheld")
     return Message("{lower} to {upper}", lower=share(lower), upper=share(upper))
+
+
+def change_interval(metric: str | None, lower: float | None, upper: float | None) -> Message:
+    """Both ends of the interval of a difference of the metric."""
+    if lower is None or upper is None:
+        return Message("withheld")
+    if metric is not None and is_share(metric):
+        low, high = numbers.points_text(lower), numbers.points_text(upper)
+        return Message("{lower} to {upper} points", lower=low, upper=high)
+    return Message("{lower} to {upper}", lower=changed(metric, lower), upper=changed(metric, upper))
+
+
+def unit_of(metric: str | None) -> str:
+    """`Finding.unit` of the metric's number."""
+    return "share" if metric is not None and is_share(metric) else ""
 
 
 def measure(value: float) -> str:
     """A number of any size: four digits, and never a power of ten."""
     short = float(f"{value:.4g}")
     return f"{short:,.0f}" if short >= 10_000 else f"{short:.4g}"
-
-
-def percent(level: float) -> str:
-    """A confidence level."""
-    return f"{level * 100:g}%"
 
 
 def span(seconds: float) -> Message:

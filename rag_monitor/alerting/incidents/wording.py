@@ -14,9 +14,10 @@ from typing import Final
 from urllib.parse import quote
 
 from rag_monitor import i18n
-from rag_monitor.alerting.conditions.wording import interval, share, signed
+from rag_monitor.alerting.conditions.wording import share
 from rag_monitor.alerting.incidents.next_step import path_of, text_of
 from rag_monitor.alerting.plain_text import plain
+from rag_monitor.charts.numbers import points_text, share_text
 from rag_monitor.domain.fault import STAGES
 from rag_monitor.domain.incident import Concentration, FaultGrowth, Incident
 from rag_monitor.i18n import Message, msgid
@@ -79,13 +80,13 @@ def _first(incident: Incident, zone: tzinfo, rule: str | None) -> Message:
 
 def _grown(growth: FaultGrowth) -> Message:
     return Message(
-        "{fault} ({stage}): {before} → {now} of judged answers, {lower} to {upper}",
+        "{fault} ({stage}): {before} → {now} of judged answers, {lower} to {upper} points",
         fault=Message(fault_words.FAULTS[growth.fault]),
         stage=Message(fault_words.STAGES[STAGES[growth.fault]]),
         before=share(growth.share_before),
         now=share(growth.share),
-        lower=signed(growth.lower),
-        upper=signed(growth.upper),
+        lower=points_text(growth.lower),
+        upper=points_text(growth.upper),
     )
 
 
@@ -93,11 +94,12 @@ def _place(place: Concentration) -> Message:
     value = plain(place.value, _MAX_NAME)
     name = Message(DIMENSIONS.get(place.dimension, "{value}"), value=value)
     return Message(
-        "{name} ({bad}% of the bad answers, {traffic}% of the traffic; rose {excess} more than "
-        "elsewhere, {interval})",
+        "{name} ({bad} of the bad answers, {traffic} of the traffic; rose {excess} points more "
+        "than elsewhere, {lower} to {upper})",
         name=name,
-        bad=f"{100 * place.of_bad:.0f}",
-        traffic=f"{100 * place.of_traffic:.0f}",
-        excess=share(place.excess),
-        interval=interval(place.lower, place.upper),
+        bad=share_text(place.of_bad, 0),
+        traffic=share_text(place.of_traffic, 0),
+        excess=points_text(place.excess).removeprefix("+"),
+        lower=points_text(place.lower),
+        upper=points_text(place.upper),
     )

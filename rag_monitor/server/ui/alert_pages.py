@@ -16,6 +16,15 @@ from rag_monitor.alerting.params import number
 from rag_monitor.alerting.replay import Replay
 from rag_monitor.alerting.runbooks import MONITOR, SECTIONS, runbook_of, runbook_url
 from rag_monitor.charts.durations import latency_interval, milliseconds
+from rag_monitor.charts.numbers import (
+    count_text,
+    figure_text,
+    foreign_text,
+    given_share,
+    score_text,
+    share_interval,
+    share_text,
+)
 from rag_monitor.domain.alert import Alert, AlertRule, Finding, RuleKind, Silence
 from rag_monitor.domain.incident import Incident
 from rag_monitor.domain.selection import Selection
@@ -23,7 +32,6 @@ from rag_monitor.domain.stored import TraceSummary
 from rag_monitor.domain.window import Window
 from rag_monitor.i18n import msgid
 from rag_monitor.server.ui import catalog
-from rag_monitor.server.ui.numbers import count_text, figure_text, given_share, score_text
 from rag_monitor.server.ui.pictures import AppCharts, Picture, alert_marks, break_marks
 from rag_monitor.server.ui.rule_form import rule_form
 from rag_monitor.server.ui.view import OPEN_STATES, Viewer, Visitor, page
@@ -371,10 +379,13 @@ def figures_of(me: Visitor, finding: Finding, rule: AlertRule | None) -> Figures
         below = number(rule, "below")
         against = number(rule, "above") if below is None else below
     compared = kind is None or (kind in _COMPARED and finding.baseline_judged > 0)
+    held = ""
+    if against is not None:
+        held = say(against) if compared else _limit(against, finding, say)
     return Figures(
         now=say(finding.value),
         interval=_interval(me, finding, rule),
-        against="" if against is None else say(against),
+        against=held,
         against_label=me.translate("Baseline") if compared else me.translate("Limit"),
         counted_label=me.translate(
             msgid("Traces counted") if kind in _COUNTED else msgid("Judged")
@@ -382,11 +393,27 @@ def figures_of(me: Visitor, finding: Finding, rule: AlertRule | None) -> Figures
     )
 
 
-def _telling(kind: RuleKind | None, finding: Finding) -> Callable[[float | None], str]:
+_Telling = Callable[[float | None], str]
+
+
+def _telling(kind: RuleKind | None, finding: Finding) -> _Telling:
     """How a number of the finding is written; its unit is known also when the rule is gone."""
     if finding.unit == "ms" or kind is RuleKind.LATENCY:
         return milliseconds
-    return count_text if kind in _NUMBERS else figure_text
+    if kind in _NUMBERS:
+        return count_text
+    return _share if finding.unit == "share" else figure_text
+
+
+def _limit(value: float, finding: Finding, say: _Telling) -> str:
+    """What somebody set, with as many digits as they gave it."""
+    if finding.unit == "share":
+        return given_share(value)
+    return foreign_text(value) if say is figure_text else say(value)
+
+
+def _share(value: float | None) -> str:
+    return share_text(value, 1)
 
 
 def _interval(me: Visitor, finding: Finding, rule: AlertRule | None) -> str:
@@ -399,5 +426,10 @@ def _interval(me: Visitor, finding: Finding, rule: AlertRule | None) -> str:
         return ""
     named = given_share(finding.level)
     ends = (finding.lower, finding.upper)
-    shown = latency_interval(*ends) if latency else "–".join(score_text(end, 3) for end in ends)
+    if latency:
+        shown = latency_interval(*ends)
+    elif finding.unit == "share":
+        shown = share_interval(*ends, 1)
+    else:
+        shown = "–".join(score_text(end, 3) for end in ends)
     return f"{me.translate('{level} interval', level=named)} {shown}"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from rag_monitor.domain.rollup import REFUSAL_METRIC, SATISFACTION_METRIC
-from rag_monitor.server.ui.changes import ERRORS
+from rag_monitor.metrics.names import ERROR_SHARE
 
 _OF_A_SHARE: Final = {
     REFUSAL_METRIC: {"refused": "true"},
     SATISFACTION_METRIC: {"rating": "down"},
-    ERRORS: {"status": "error"},
+    ERROR_SHARE: {"status": "error"},
 }
 
 

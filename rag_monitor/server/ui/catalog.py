@@ -1,4 +1,4 @@
-"""What metrics, reasons and states are called, and below which value a metric counts as low."""
+"""What metrics, reasons and states are called."""
 
 from __future__ import annotations
 
@@ -40,26 +40,10 @@ _HELP: Final = {
 }
 _OF_FAULTS: Final = msgid("Share of judged traces; each counts by how probable the fault is")
 METRICS: Final = {name: (names.METRIC_NAMES[name], text) for name, text in _HELP.items()} | {
-    "error_share": (msgid("Errors"), msgid("Share of traces that failed")),
+    names.ERROR_SHARE: (msgid("Errors"), msgid("Share of traces that failed")),
     **{name: (names.METRIC_NAMES[name], _OF_FAULTS) for name in FAULT_METRICS},
 }
 """Label and one-line explanation, in English; both are translated."""
-
-_LOW_BELOW: Final = {
-    "faithfulness": 0.8,
-    "answer_supported": 0.5,
-    "answer_relevance": 0.5,
-    "answer_relevancy": 0.5,
-    "context_sufficiency": 0.5,
-    "citation_validity": 1.0,
-}
-"""Scores of one trace that are wrong with any answer."""
-_SHARES: Final = frozenset(
-    {
-        *("refusal_rate", "satisfaction_rate", "error_share"),
-        *("resolved_rate", "repeated_question_rate", "complaint_rate", "abandoned_rate"),
-    }
-)
 
 KINDS: Final = {
     "plugin": msgid("Plugin"),
@@ -196,22 +180,6 @@ def metric_label(metric: str) -> str:
 def metric_help(metric: str) -> str:
     """One English line on what the number says; empty for an unknown metric."""
     return METRICS.get(metric, (msgid(""), msgid("")))[1]
-
-
-def is_share(metric: str) -> bool:
-    """Whether the number says how many of all, in percent, and not how good they are."""
-    return metric in _SHARES or metric in FAULT_METRICS
-
-
-def level(metric: str, value: float | None) -> str:
-    """`none`, `low` or `fine`: how a score of one trace is to be shown.
-
-    Only what is wrong with any answer is low. Of three passages one may be of use, and an answer
-    may rightly decline.
-    """
-    if value is None:
-        return "none"
-    return "low" if value < _LOW_BELOW.get(metric, 0.0) else "fine"
 
 
 ALERT_ACTIONS: Final = {

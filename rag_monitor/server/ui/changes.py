@@ -27,15 +27,15 @@ from rag_monitor.domain.session_outcome import (
 )
 from rag_monitor.domain.trace import TraceStatus
 from rag_monitor.domain.window import Estimate, Series, Window
+from rag_monitor.metrics.names import ERROR_SHARE
 from rag_monitor.server.quality import MIN_COMPARED
 from rag_monitor.statistics.comparison import benjamini_hochberg, p_from_interval
 from rag_monitor.statistics.wilson import Interval
 
-ERRORS: Final = "error_share"
-_SMALLER_IS_BETTER: Final = frozenset(
+SMALLER_IS_BETTER: Final = frozenset(
     {
         REFUSAL_METRIC,
-        ERRORS,
+        ERROR_SHARE,
         *LATENCY_METRICS,
         *filter(is_share_at_fault, FAULT_METRICS),
         REPEATED_QUESTION_RATE,
@@ -82,7 +82,7 @@ class Changed:
             return "among"
         if not self.judged:
             return "other"
-        return "better" if (change.value > 0) != (self.metric in _SMALLER_IS_BETTER) else "worse"
+        return "better" if (change.value > 0) != (self.metric in SMALLER_IS_BETTER) else "worse"
 
     @property
     def digits(self) -> int:
@@ -154,7 +154,7 @@ def of_errors(source: Estimates, before: Selection, after: Selection) -> Changed
     first, second = (_share(source, side) for side in (before, after))
     if first.value is None and second.value is None:
         return None
-    return _changed(ERRORS, first, second)
+    return _changed(ERROR_SHARE, first, second)
 
 
 def of_hits(source: Estimates, before: Selection, after: Selection) -> list[Changed]:
@@ -216,7 +216,7 @@ def _share(source: Estimates, selection: Selection) -> Estimate:
     enough = share.traces >= MIN_COMPARED
     return replace(
         share,
-        series=selection.series(ERRORS),
+        series=selection.series(ERROR_SHARE),
         lower=share.lower if enough else None,
         upper=share.upper if enough else None,
     )

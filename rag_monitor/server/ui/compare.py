@@ -12,6 +12,7 @@ from fastapi import APIRouter
 from starlette.responses import HTMLResponse, Response
 
 from rag_monitor.aggregation.estimates import Estimates
+from rag_monitor.charts.numbers import quantile_name
 from rag_monitor.domain.fault import FAULT_METRICS
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.selection import Selection
@@ -29,7 +30,6 @@ from rag_monitor.server.quality import LATENCIES, SHOWN_METRICS
 from rag_monitor.server.ui import changes
 from rag_monitor.server.ui.behind import behind
 from rag_monitor.server.ui.changes import Changed
-from rag_monitor.server.ui.numbers import quantile_name
 from rag_monitor.server.ui.period import Period
 from rag_monitor.server.ui.view import Viewer, Visitor, page
 from rag_monitor.server.validation import Unknown

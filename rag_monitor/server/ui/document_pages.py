@@ -21,6 +21,7 @@ from rag_monitor.server.documents import (
     default_query,
     read_documents,
 )
+from rag_monitor.server.ui.filter_form import Chip
 from rag_monitor.server.ui.view import Viewer, Visitor, page
 from rag_monitor.store.documents import DocumentQuery, TooManyDocumentsError
 
@@ -58,6 +59,13 @@ _RULES: Final[Mapping[DocumentList, str]] = {
     ),
 }
 """What puts a document on a list."""
+_CHIPS: Final = {
+    "knowledge_base": msgid("Knowledge base"),
+    "app": msgid("App"),
+    "from": msgid("From"),
+    "to": msgid("To, not included"),
+}
+"""What the filters are called."""
 _LIMITS: Final = {
     "share": document_health.NOISY_BELOW,
     "judged": document_health.MIN_JUDGED,
@@ -100,6 +108,7 @@ def _documents(me: Visitor) -> HTMLResponse:
             "rule": "" if wanted is None else me.translate(_RULES[wanted], **_LIMITS),
             "query": query,
             "filters": filters,
+            "chips": _chips(me, filters),
             "bases": me.services.documents.knowledge_bases(me.principal.project),
             "apps": [app.app for app in me.services.traces.apps(me.principal.project)],
             "csv": f"/api/v1/documents.csv?{urlencode(_for_api(filters))}",
@@ -167,6 +176,20 @@ def _filters(
         "from": query.first.isoformat() if from_ else None,
         "to": (query.last + timedelta(days=1)).isoformat() if until else None,
     }
+
+
+def _chips(me: Visitor, filters: Mapping[str, Any]) -> list[Chip]:
+    """Each filter that is applied, and the list without it."""
+    return [
+        Chip(
+            name=name,
+            label=me.translate(label),
+            value=filters[name],
+            address=me.link("/documents", **{**filters, name: None}),
+        )
+        for name, label in _CHIPS.items()
+        if filters[name] is not None
+    ]
 
 
 def _for_api(filters: Mapping[str, Any]) -> dict[str, Any]:

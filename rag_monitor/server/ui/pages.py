@@ -31,6 +31,7 @@ from rag_monitor.server.ui import key_form
 from rag_monitor.server.ui.raw_spans import Evidence, evidence_of
 from rag_monitor.server.ui.rule_panel import SentRule, panel
 from rag_monitor.server.ui.take_along import curl_command
+from rag_monitor.server.ui.usual import Usual
 from rag_monitor.server.ui.view import Viewer, Visitor, page
 
 
@@ -182,6 +183,9 @@ def trace(me: Viewer, trace_id: str) -> HTMLResponse:
         {
             "stored": stored,
             "trace": it,
+            "usual": Usual.on_page(
+                me, [it.app], list(dict.fromkeys(score.metric for score in stored.scores))
+            ),
             "neighbours": _neighbours(me, it),
             "pieces": answer_pieces(it.answer or "", support),
             "judged": bool(support),

@@ -17,6 +17,7 @@ from rag_monitor.aggregation.steps import steps
 from rag_monitor.aggregation.trends import hits_by_step, latency_by_step, traces_by_step
 from rag_monitor.charts import scale
 from rag_monitor.charts.durations import milliseconds
+from rag_monitor.charts.numbers import count_text, score_text, share_text
 from rag_monitor.charts.scale import Scale
 from rag_monitor.charts.spark import spark
 from rag_monitor.charts.time_axis import TimeAxis
@@ -38,10 +39,10 @@ from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.stored import ReleaseStart
 from rag_monitor.domain.window import Estimate, Series, Window
 from rag_monitor.i18n import msgid
+from rag_monitor.metrics.names import is_share
 from rag_monitor.server.quality import SHOWN_METRICS, on_grid, step_for
 from rag_monitor.server.ui import catalog
 from rag_monitor.server.ui.filter_form import METRICS as SORTABLE
-from rag_monitor.server.ui.numbers import count_text, score_text, share_text
 from rag_monitor.server.ui.view import Visitor
 
 POINTS: Final = 40
@@ -120,17 +121,17 @@ class AppCharts:
         if sum(point.value is not None for point in points) < 2:
             return None  # one dot says no more than the number above it
         name = self.me.translate(catalog.metric_label(series.metric))
-        is_share = catalog.is_share(series.metric)
+        of_all = is_share(series.metric)
         line = Line(
             name=name,
             values=[point.value for point in points],
-            texts=[self._estimate(point, share=is_share) for point in points],
+            texts=[self._estimate(point, share=of_all) for point in points],
             bounds=[(point.lower, point.upper) for point in points],
         )
         return self._picture(
             self.me.translate("{metric} over time", metric=name),
             [line],
-            scale.shares if is_share else scale.ratios,
+            scale.shares if of_all else scale.ratios,
             _behind(series.metric),
             judge_marks(points, self.me.translate("another judge")),
         )

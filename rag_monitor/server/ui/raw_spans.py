@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from rag_monitor.charts.numbers import count_text
 from rag_monitor.domain.ports import BlobFormat
 from rag_monitor.domain.span import Span
 from rag_monitor.ingest.spans import decode_spans, unique_spans
 from rag_monitor.redaction.redactor import HIDDEN, without_secrets
-from rag_monitor.server.ui.numbers import count_text
 
 MAX_SPANS: Final = 100
 MAX_ROWS: Final = 5

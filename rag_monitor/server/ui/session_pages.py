@@ -12,6 +12,7 @@ from starlette.responses import HTMLResponse
 
 from rag_monitor.aggregation.sessions import keeps, session_metrics
 from rag_monitor.domain.session import SessionPage, SessionQuery
+from rag_monitor.domain.session_outcome import SESSION_METRICS
 from rag_monitor.domain.trace import TraceStatus
 from rag_monitor.errors import MalformedPayload, NotFound
 from rag_monitor.i18n import Message, msgid
@@ -28,6 +29,7 @@ from rag_monitor.server.ui.filter_form import (
     FilterForm,
 )
 from rag_monitor.server.ui.period import moment_in
+from rag_monitor.server.ui.usual import Usual
 from rag_monitor.server.ui.view import Viewer, Visitor, page
 from rag_monitor.server.validation import unknown_names
 
@@ -60,6 +62,9 @@ def sessions(me: Viewer) -> HTMLResponse:
             "sessions": [(session, session_metrics(session)) for session in listed.items],
             "apps": apps,
             "metrics": METRICS,
+            "usual": Usual.on_page(
+                me, [one.turns[-1].app for one in listed.items], (*SCORE_METRICS, *SESSION_METRICS)
+            ),
             "statuses": list(TraceStatus),
             "filters": values,
             "fields": form.fields(me),
@@ -142,6 +147,9 @@ def session(me: Viewer) -> HTMLResponse:
             "session": whole,
             "measured": session_metrics(whole),
             "metrics": SCORE_METRICS,
+            "usual": Usual.on_page(
+                me, [turn.app for turn in whole.turns], (*SCORE_METRICS, *SESSION_METRICS)
+            ),
             "in_api": f"/api/v1/sessions/{quote(session_id, safe='')}",
             "earlier": me.link("/session", id=session_id, cursor=whole.earlier_cursor),
         },

@@ -15,6 +15,7 @@ from rag_monitor.alerting.conditions.wording import need_of
 from rag_monitor.alerting.params import number, word
 from rag_monitor.charts import scale
 from rag_monitor.charts.budget_bar import budget_bar
+from rag_monitor.charts.numbers import given_share, score_text, share_text
 from rag_monitor.charts.time_axis import TimeAxis
 from rag_monitor.charts.time_chart import WIDE, Line, TimeChart, drawn, numbers_table
 from rag_monitor.domain.alert import Alert, AlertRule
@@ -37,7 +38,6 @@ from rag_monitor.server.objectives import (
 )
 from rag_monitor.server.quality import AppPage, page_of
 from rag_monitor.server.ui import catalog
-from rag_monitor.server.ui.numbers import given_share, score_text, share_text
 from rag_monitor.server.ui.pictures import Picture, alert_marks
 from rag_monitor.server.ui.view import Viewer, Visitor, page
 from rag_monitor.server.validation import unknown_names

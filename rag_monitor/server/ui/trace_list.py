@@ -27,6 +27,7 @@ from rag_monitor.server.ui.filter_form import (
 from rag_monitor.server.ui.period import moment_in
 from rag_monitor.server.ui.question_title import around, title_of
 from rag_monitor.server.ui.saved_views import MAX_VIEWS, SHIPPED, saved_views
+from rag_monitor.server.ui.usual import Usual
 from rag_monitor.server.ui.view import Viewer, Visitor, page
 from rag_monitor.server.validation import Unknown, unknown_names
 
@@ -99,6 +100,7 @@ def _listed(me: Visitor, form: FilterForm, apps: Sequence[str]) -> HTMLResponse:
             "elsewhere": _elsewhere(me, form.values) if not trace_page.items else {},
             "apps": apps,
             "metrics": METRICS,
+            "usual": Usual.on_page(me, [row.app for row in trace_page.items], METRICS),
             "columns": _columns(trace_page),
             "statuses": list(TraceStatus),
             "next": me.link("/traces", **values, cursor=trace_page.next_cursor),

@@ -16,7 +16,7 @@ from starlette.responses import HTMLResponse
 
 from rag_monitor import __version__
 from rag_monitor.alerting.conditions.wording import in_zone, need, note_text
-from rag_monitor.charts import durations
+from rag_monitor.charts import durations, numbers
 from rag_monitor.charts.scores import interval_bar
 from rag_monitor.domain.alert import Alert, AlertState, Finding
 from rag_monitor.domain.fault import FAULT_METRICS, STAGES
@@ -26,13 +26,13 @@ from rag_monitor.domain.stored import KeyScope
 from rag_monitor.domain.window import Window
 from rag_monitor.i18n import ENGLISH, Message, languages, msgid, name_of, tag_of, translate
 from rag_monitor.metrics import fault_words
-from rag_monitor.metrics.names import with_display_names
+from rag_monitor.metrics.names import is_share, with_display_names
 from rag_monitor.metrics.reason_words import REASONS
 from rag_monitor.server.auth import COOKIE, Gate, Principal, Session, gate_of, services_of
 from rag_monitor.server.problems import Problem, ProblemError, preferred_language
 from rag_monitor.server.rule_report import RuleReport, report_of
 from rag_monitor.server.services import Services
-from rag_monitor.server.ui import catalog, numbers
+from rag_monitor.server.ui import catalog
 from rag_monitor.server.ui.display import OFFERED_ZONES, THEMES, theme_of, zone_of
 from rag_monitor.server.ui.glossary import GLOSSARY
 from rag_monitor.server.ui.period import Period, period_of
@@ -71,9 +71,10 @@ def environment() -> Environment:
         share_interval=numbers.share_interval,
         quantile_name=numbers.quantile_name,
         value_text=value_text,
+        interval_text=interval_text,
+        is_share=is_share,
         metric_label=catalog.metric_label,
         metric_help=catalog.metric_help,
-        level=catalog.level,
         title_of=title_of,
         cut_in=cut_in,
         KINDS=catalog.KINDS,
@@ -113,6 +114,7 @@ def environment() -> Environment:
         thousands=numbers.count_text,
         figure=numbers.figure_text,
         change=numbers.change_text,
+        points=numbers.points_text,
         foreign=numbers.foreign_text,
         given_share=numbers.given_share,
         multiple=numbers.multiple_text,
@@ -123,7 +125,16 @@ def environment() -> Environment:
 
 def value_text(metric: str, value: float | None) -> str:
     """A metric's number as it is written: a share in percent, a score with two digits."""
-    return (numbers.share_text if catalog.is_share(metric) else numbers.score_text)(value)
+    return (numbers.share_text if is_share(metric) else numbers.score_text)(value)
+
+
+def interval_text(metric: str, lower: float | None, upper: float | None) -> str:
+    """A metric's interval as it is written; empty where there is none."""
+    if is_share(metric):
+        return numbers.share_interval(lower, upper)
+    if lower is None or upper is None:
+        return ""
+    return f"{numbers.score_text(lower)}–{numbers.score_text(upper)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,6 +213,10 @@ class Visitor:
     def reason(self, word: str) -> str:
         """A machine word in the visitor's language; one that nobody knows stays as it is."""
         return self.translate(REASONS.get(word, word))
+
+    def sentence(self, text: str) -> str:
+        """A message of ours in the visitor's language; what others wrote stays as it is."""
+        return translate(text, self.language)
 
     def note(self, word: str) -> str:
         """What stands beside a number, in the visitor's language."""

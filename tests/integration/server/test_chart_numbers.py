@@ -21,6 +21,7 @@ from rag_monitor.charts.durations import milliseconds
 from rag_monitor.domain.fault import FAULT_METRICS, Fault
 from rag_monitor.domain.session_outcome import SESSION_METRICS, SESSION_TURNS
 from rag_monitor.domain.window import Window
+from rag_monitor.metrics.names import is_share
 from rag_monitor.server.app import create_app
 from rag_monitor.server.quality import SCORE_METRICS, SHOWN_METRICS, on_grid, step_for
 from rag_monitor.server.services import Services
@@ -254,7 +255,7 @@ async def check_metric(api: Api, course: Course, metric: str) -> None:
             assert (value, said) == (None, "–")
             continue
         assert value == pytest.approx(point["value"], abs=1e-6)
-        scale, near = (100, 0.51) if catalog.is_share(metric) else (1, 0.0051)
+        scale, near = (100, 0.51) if is_share(metric) else (1, 0.0051)
         names = ("value", "lower", "upper") if point["lower"] is not None else ("value",)
         *shown, judged = figures(said)
         assert judged == point["judged"]

@@ -44,7 +44,7 @@ def test_a_drop_beyond_chance_and_large_enough_fires_with_all_its_numbers() -> N
     assert (found.judged, found.baseline_judged) == (212, 340)
     for part in ("0.93", "0.71", "−0.22", "212 judged", "340 in the baseline", "99.9% interval"):
         assert part in found.summary
-    for part in ("从 0.93 降到 0.71", "评审 212 条", "基线 340 条", "上一窗口"):
+    for part in ("从 0.930 降到 0.710", "评审 212 条", "基线 340 条", "上一窗口"):
         assert part in found.summary_zh
     assert found.worst_traces == ("a" * 32, "b" * 32)
 
@@ -262,6 +262,23 @@ def test_the_first_traces_of_a_new_app_are_no_sign_that_it_fell_silent() -> None
     assert _look(new, rule()).active is False
 
 
+def test_a_share_falls_by_points_from_percent_to_percent() -> None:
+    refusals = rule(RuleKind.DROP, metric="satisfaction_rate")
+
+    found = _look(_against(estimate(0.71, 212), estimate(0.93, 340)), refusals)
+
+    assert found.unit == "share"
+    assert "fell from 93.0% to 71.0% (−22.0 points, 99.9% interval" in found.summary
+    assert " points; 212 judged" in found.summary
+    assert "从 93.0% 降到 71.0%（−22.0 个百分点" in found.summary_zh
+
+
+def test_nothing_is_rounded_to_nothing() -> None:
+    found = _look(_against(estimate(0.0, 400), estimate(1.0, 400)), DROP)
+
+    assert "fell from 1.000 to 0.000" in found.summary
+
+
 def test_errors_fire_beyond_chance_and_never_on_a_handful_of_traces() -> None:
     def told(ok: int, error: int) -> Finding:
         counts = {"ok": ok, "error": error}
@@ -271,7 +288,7 @@ def test_errors_fire_beyond_chance_and_never_on_a_handful_of_traces() -> None:
     outage, usual, toy = told(70, 30), told(95, 5), told(0, 2)
 
     assert (outage.active, outage.value, outage.judged) == (True, 0.3, 100)
-    assert "traces with an error of bank-faq: 0.3, limit 0.1" in outage.summary
+    assert "traces with an error of bank-faq: 30.0%, limit 10%" in outage.summary
     assert "出错请求" in outage.summary_zh
     assert usual.active is False
     assert (toy.active, toy.notes) == (None, ("few_traces",))

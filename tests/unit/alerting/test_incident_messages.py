@@ -150,8 +150,8 @@ def test_alerts_of_one_incident_are_one_item_with_one_story() -> None:
     text = "\n".join(item.lines)
     assert [text.count(f"faithfulness drop {number} · faq") for number in range(3)] == [1, 1, 1]
     assert text.count("broke at 2026-01-05 11:40 UTC") == 1
-    assert "Invented (Generation): 0.04 → 0.31 of judged answers, +0.19 to +0.36" in text
-    assert "94% of the bad answers, 50% of the traffic; rose 0.52 more" in text
+    assert "Invented (Generation): 4.0% → 31.0% of judged answers, +19.0 to +36.0 points" in text
+    assert "94% of the bad answers, 50% of the traffic; rose 52.0 points more" in text
     assert "Next: compare release v2" in text
     assert [link.label for link in item.links] == [
         *("aaaaaaaa", "bbbbbbbb", "cccccccc"),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rag_monitor.errors import BudgetExhausted, ConfigurationError, OutboundRefused, RuleError
-from rag_monitor.i18n import Message, languages, translate
+from rag_monitor.i18n import Message, languages, made_of, recipe, translate
 from rag_monitor.judges.limits import Overloaded
 
 
@@ -101,6 +101,29 @@ def test_a_copy_can_be_translated() -> None:
     again = copy.deepcopy(said)
 
     assert (again, translate(again, "zh")) == (said, "2 条")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        Message("the judge did not answer within {limit:.1f} s", limit=30.0),
+        Message("{name}: {item}", name="a", item=Message.counted("{n} item", "{n} items", n=2)),
+        Message("Concentrated in {places}", places=(Message("release {value}", value="1"), "x")),
+        Message.within("doctor", "read"),
+        Message('give {"a": 1}'),
+        Message(""),
+    ],
+)
+def test_what_it_is_made_of_can_be_kept(said: Message) -> None:
+    kept = json.loads(json.dumps(recipe(said)))
+
+    again = made_of(kept, str.__str__(said))
+
+    assert (again, translate(again, "zh")) == (said, translate(said, "zh"))
+
+
+def test_text_of_others_has_no_recipe() -> None:
+    assert recipe("read") is None
 
 
 def test_text_without_parameters_may_hold_braces() -> None:

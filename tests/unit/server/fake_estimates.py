@@ -15,7 +15,7 @@ from rag_monitor.aggregation.steps import steps
 from rag_monitor.aggregation.totals import Totals
 from rag_monitor.domain.fault import FAULT_METRICS
 from rag_monitor.domain.hit import HitKind
-from rag_monitor.domain.rollup import TRACES_METRIC, Rollup, RollupKey
+from rag_monitor.domain.rollup import SCORE_BUCKETS, TRACES_METRIC, Rollup, RollupKey
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.trace import TraceStatus
 from rag_monitor.domain.window import Estimate, Series, Window
@@ -62,6 +62,13 @@ _LEVELS = {
 _STEADY = frozenset({"refusal_rate", *FAULT_METRICS})
 
 
+def _scores(low: int, high: int) -> list[int]:
+    """Scores of about a third, and of about 0.95, by the buckets of rollups."""
+    counts = [0] * (len(SCORE_BUCKETS) + 1)
+    counts[6], counts[18] = low, high
+    return counts
+
+
 class FakeEstimates:
     """Smooth curves; the second half of the day of `loan-assistant` is bad."""
 
@@ -106,6 +113,14 @@ class FakeEstimates:
             effective=count * 0.9,
             notes=("embedded_uncorrected",),
         )
+
+    def score_counts(self, series: Series, window: Window) -> dict[str, Sequence[int]]:
+        """Faithfulness was nearly always high before the newest release; a third was relevant."""
+        if series.metric == "faithfulness":
+            return {"2.0.3": _scores(low=3, high=97), "2.1.0": _scores(low=50, high=50)}
+        if series.metric == "context_relevance":
+            return {"2.0.3": _scores(low=60, high=40), "2.1.0": _scores(low=50, high=50)}
+        return {}
 
     def judges(self, series: Series, window: Window) -> list[str]:
         return [str(JUDGE)]

@@ -24,6 +24,7 @@ from rag_monitor.domain.judgement import Aspect, JudgeIdentity, JudgeUsage, Verd
 from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.stored import StoredTrace, TraceSummary
 from rag_monitor.domain.trace import Retrieval, RetrievedDocument, Timings, Trace
+from rag_monitor.i18n import Message
 from rag_monitor.testing import make_trace
 
 JUDGE = JudgeIdentity(name="embedded", model="full", prompts="3f9a", calibration="v1")
@@ -83,7 +84,7 @@ def make_stored(
                 metric="answer_relevance",
                 status=ScoreStatus.FAILED,
                 reason="judge_timeout",
-                detail="the judge did not answer within 30.0 s",
+                detail=Message("the judge did not answer within {limit:.1f} s", limit=30.0),
                 judge=JUDGE,
             ),
         ),

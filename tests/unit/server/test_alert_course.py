@@ -121,5 +121,5 @@ async def test_the_history_leads_to_the_page_of_each_alert(services: Services) -
     async with open_client(services, headers=HTML) as client:
         text = (await client.get("/alerts")).text
 
-    history = text.split('<table class="history">')[1]
+    history = text.split('<table class="history finds">')[1]
     assert f'<a href="{PAGE}">{RULE}</a>' in history

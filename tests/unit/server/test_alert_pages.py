@@ -49,7 +49,7 @@ async def test_the_worst_traces_of_an_alert_are_shown_by_question_and_score(
     text = (await browser.get("/alerts")).text
 
     question = services.traces.get("default", worst[0]).trace.question
-    assert f'<b class="low">0.50</b> <a href="/traces/{worst[0]}">{question}</a>' in text
+    assert f'<b>0.50</b> <a href="/traces/{worst[0]}">{question}</a>' in text
     assert f'<a href="/traces/{gone}"><code>ffffffff</code></a>' in text
 
 
@@ -79,6 +79,21 @@ async def test_an_open_alert_shows_the_course_of_what_its_rule_looks_at(
         assert title in article.split("<figcaption>")[1]
         assert '"marks":[[' in article
     assert "/compare?app=" in article
+
+
+async def test_a_share_is_a_percentage_and_its_limit_reads_as_it_was_given(
+    browser: httpx.AsyncClient, services: Services
+) -> None:
+    found = Finding(
+        active=True, value=0.3, lower=0.175, upper=0.464, level=0.999, baseline=0.1, unit="share"
+    )
+    fire(services, AlertRule(name="it", kind=RuleKind.ERROR_RATE), found)
+
+    article = (await browser.get("/alerts")).text.split('<article class="alert')[1]
+
+    facts = re.findall(r"<dd>([^<]+?) ?<", article)
+    assert facts[:2] == ["30.0%", "10%"]
+    assert "17.5–46.4%" in article
 
 
 async def test_the_worst_traces_of_all_alerts_are_asked_for_once_and_not_without_end(

@@ -9,15 +9,15 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from rag_monitor.domain.rollup import REFUSAL_METRIC, SATISFACTION_METRIC
+from rag_monitor.metrics.names import ERROR_SHARE
 from rag_monitor.server.quality import SHOWN_METRICS
 from rag_monitor.server.services import Services
 from rag_monitor.server.ui.behind import behind
-from rag_monitor.server.ui.changes import ERRORS
 from tests.unit.server.conftest import open_client
 from tests.unit.server.test_pages import HTML
 
 
-@pytest.mark.parametrize("metric", [*SHOWN_METRICS, ERRORS])
+@pytest.mark.parametrize("metric", [*SHOWN_METRICS, ERROR_SHARE])
 async def test_the_list_applies_what_a_number_asks_for(services: Services, metric: str) -> None:
     async with open_client(services, headers=HTML) as client:
         text = (await client.get("/traces", params=behind(metric))).text

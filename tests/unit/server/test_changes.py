@@ -239,6 +239,27 @@ async def test_the_older_release_stands_first_and_what_got_worse_leads_to_its_tr
     }
 
 
+async def test_shares_are_compared_in_percent_and_points_scores_with_two_digits(
+    services: Services,
+) -> None:
+    where = {"app": "loan-assistant", "window": "6h", "a": "2.0.3", "b": "2.1.0"}
+    async with open_client(services, headers=HTML) as client:
+        english = (await client.get("/compare", params=where)).text
+        chinese = (await client.get("/compare", params={**where, "lang": "zh"})).text
+
+    rows = {
+        name: row
+        for row in re.findall(r"<tr><th scope=.*?</tr>", english, re.DOTALL)
+        for name in re.findall(r'<th scope="row"[^>]*>([^<]+)</th>', row)
+    }
+    for share in ("Refusal rate", "Errors", "Share of invented answers"):
+        values = re.findall(r"<b>([^<]+)</b>", rows[share])
+        assert re.fullmatch(r"[\d.]+%", values[0]), share
+        assert re.fullmatch(r"[+−]?[\d.]+ points", values[2]), share
+    assert re.fullmatch(r"0\.\d\d", re.findall(r"<b>([^<]+)</b>", rows["Faithfulness"])[0])
+    assert "个百分点" in chinese
+
+
 async def test_what_is_compared_can_be_downloaded(services: Services) -> None:
     where = {"app": "loan-assistant", "window": "6h", "a": "2.0.3", "b": "2.1.0"}
     async with open_client(services, headers=HTML) as client:
@@ -319,7 +340,7 @@ async def test_a_list_of_apps_stands_in_the_order_that_is_asked_for(many: Servic
         wrong = (await client.get("/", params={"sort": "<b>"})).text
 
     def apps(text: str) -> list[str]:
-        return re.findall(r'<th scope="row"><a [^>]*>([^<]+)</a>', text)
+        return re.findall(r'<th scope="row"[^>]*><a [^>]*>([^<]+)</a>', text)
 
     assert apps(by_name) == sorted(apps(by_name))
     assert apps(worst)[0] == "loan-assistant"
@@ -338,7 +359,7 @@ async def test_the_stages_at_fault_of_both_releases_stand_side_by_side(services:
 
     (panel,) = [part for part in english.split("<section") if "At fault, by stage" in part]
     assert "Generation" in panel
-    assert panel.index("0.05") < panel.index("0.30")
+    assert panel.index(">5.0%<") < panel.index(">30%<")
     assert "Retrieval" not in panel
     assert "故障环节" in chinese
 

@@ -61,7 +61,7 @@ async def test_one_incident_is_told_in_the_language_asked_for(client: httpx.Asyn
 @pytest.mark.parametrize(
     ("language", "words"),
     [
-        ("en", ["Invented (Generation): 0.04 → 0.31", "94% of the bad answers", "Next step"]),
+        ("en", ["Invented (Generation): 4.0% → 31.0%", "94% of the bad answers", "Next step"]),
         ("zh", ["编造（生成）", "占不良回答的 94%", "下一步"]),
     ],
 )

@@ -131,7 +131,7 @@ async def test_the_overview_lists_the_busiest_apps_and_leads_to_the_others(
         wrong = (await client.get("/?after=nonsense")).text
 
     def listed(text: str) -> set[str]:
-        return set(re.findall(r'<th scope="row"><a href="/\?app=(app-\d+)', text))
+        return set(re.findall(r'<th scope="row" class="wide"><a href="/\?app=(app-\d+)', text))
 
     assert "152 apps that are less busy" in first
     assert listed(first) >= {f"app-{n}" for n in range(200, 250)}

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import rag_monitor.server.ui as ui
+from rag_monitor.charts import numbers
 from rag_monitor.server.services import Services
-from rag_monitor.server.ui import numbers
 from tests.unit.server.conftest import open_client
 from tests.unit.server.test_pages import HTML
 
@@ -22,7 +22,7 @@ OWN_STYLE = re.compile(
 )
 OWN_STYLE_IN_CODE = re.compile(r"\{[^{}]*:,?(\.\d+)?[fg%]\}|\{[^{}]*:,[^{}]*\}")
 WRITERS = {
-    *("numbers.py", "view.py"),
+    "view.py",
     *("duration_text.py", "rule_fields.py", "rule_form.py", "document_pages.py"),
 }
 """Modules that write numbers: for all; and those of forms and of constants."""
@@ -48,6 +48,9 @@ def test_code_of_pages_writes_no_numbers_itself() -> None:
     [
         (numbers.count_text(1_234_567), "1,234,567"),
         (numbers.count_text(None), "–"),
+        (numbers.points_text(0.0321), "+3.2"),
+        (numbers.points_text(-0.5), "−50.0"),
+        (numbers.points_text(0.0), "0.0"),
         (numbers.share_text(0.9987, 1), "99.9%"),
         (numbers.share_text(0.5), "50%"),
         (numbers.share_interval(0.981, 0.9987, 1), "98.1–99.9%"),

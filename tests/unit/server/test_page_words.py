@@ -13,6 +13,7 @@ from typing import cast
 import httpx
 import pytest
 
+from rag_monitor.charts.numbers import change_text, score_text
 from rag_monitor.judges.embedded import model
 from rag_monitor.judges.parsing import LOW_LABEL_MASS
 from rag_monitor.judges.prompt_injection import REASON as INJECTION
@@ -20,7 +21,6 @@ from rag_monitor.metrics.rag.outcome import NOT_NEEDED, VERDICT_MISSING
 from rag_monitor.metrics.reason_words import REASONS
 from rag_monitor.server.services import Services
 from rag_monitor.server.ui.catalog import metric_label
-from rag_monitor.server.ui.numbers import change_text, score_text
 from rag_monitor.server.ui.view import Visitor
 from tests.unit.i18n.extraction import catalogue
 from tests.unit.server.conftest import open_client
@@ -119,7 +119,7 @@ async def test_every_word_about_a_parameter_is_in_chinese_too(services: Services
     async with open_client(services, headers=HTML) as client:
         text = (await client.get("/docs?lang=zh")).text
 
-    cells = re.findall(r"<td>([^<]*)</td></tr>", text)
+    cells = re.findall(r'<td class="wide">([^<]*)</td></tr>', text)
     assert cells
     assert [cell for cell in cells if cell and cell.isascii()] == []
     assert "( date-time" not in text

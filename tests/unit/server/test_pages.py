@@ -147,6 +147,17 @@ FOUND = Diagnosis(
 )
 
 
+async def test_a_trace_begins_with_its_scores_and_its_fault(
+    browser: httpx.AsyncClient, services: Services
+) -> None:
+    trace_id = next(iter(services.traces.stored))[1]  # type: ignore[attr-defined]
+
+    text = (await browser.get(f"/traces/{trace_id}")).text
+
+    places = [text.index(part) for part in ("verdict-chips", 'id="fault"', ">Answer<", ">Passages")]
+    assert places == sorted(places)
+
+
 async def test_a_trace_shows_what_was_at_fault_and_why(services: Services) -> None:
     trace = make_trace(contexts=("The fee is 90.",), id="fault")
     services.traces.stored["default", trace.trace_id] = replace(make_stored(trace), faults=(FOUND,))

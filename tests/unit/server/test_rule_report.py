@@ -71,7 +71,8 @@ async def test_the_list_of_rules_says_how_each_stands(services: Services) -> Non
         pages = [(await client.get(path)).text for path in ("/alerts", "/settings?saved=no+such")]
 
     for text in pages:
-        rows = {row.split("</th>")[0]: row for row in text.split("<tr>") if 'scope="row"' in row}
+        rules = text.split('<table class="history')[0]
+        rows = {row.split("</th>")[0]: row for row in rules.split("<tr>") if 'scope="row"' in row}
         (drop,) = (row for name, row in rows.items() if f">{RULE}</a>" in name)
         (latency,) = (row for name, row in rows.items() if ">end-to-end latency</a>" in name)
         (new,) = (row for name, row in rows.items() if ">new</a>" in name)

@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -182,7 +183,24 @@ def test_marks_stand_where_they_happened_and_are_named_where_there_is_room() -> 
     svg = drawn(chart([0.8] * 4, *marks), LARGE)
 
     assert len(re.findall(r'<line class="mark (?:release|alert)"', svg)) == 3
-    assert re.findall(r'class="name \w+"[^>]*>([^<]*)<', svg) == ["v1&lt;", "a-very-long-r…"]
+    assert re.findall(r'class="name of-(\w+) (\w+)">([^<]*)<', svg) == [
+        ("release", "before", "v1&lt;"),
+        ("alert", "before", "a-very-long-release-name"),
+    ]
+
+
+@given(st.lists(st.tuples(st.floats(0.01, 3.99), st.integers(1, 60)), max_size=12))
+def test_the_names_of_marks_share_no_place(placed: list[tuple[float, int]]) -> None:
+    marks = [Mark(at=EPOCH + timedelta(hours=at), name="x" * n) for at, n in placed]
+
+    svg = drawn(chart([0.8] * 4, *marks), SMALL)
+
+    boxes = [
+        (float(x), float(x) + float(width))
+        for x, width in re.findall(r'<foreignObject x="([\d.]+)%" width="([\d.]+)%"', svg)
+    ]
+    assert all(first[1] <= second[0] + 0.011 for first, second in pairwise(boxes))
+    assert all(0 <= start < end <= 100.011 for start, end in boxes)
 
 
 @pytest.mark.parametrize("frame", [SMALL, LARGE])

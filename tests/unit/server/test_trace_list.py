@@ -156,3 +156,25 @@ async def test_the_last_second_there_is_leads_somewhere(browser: httpx.AsyncClie
 
     assert answer.status_code == 303
     assert (await browser.get(answer.headers["location"])).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/traces", "/sessions", "/documents"])
+async def test_filters_fold_and_those_that_hold_stay_in_sight(path: str) -> None:
+    async with open_client(make_services(), headers=HTML) as client:
+        plain = (await client.get(path)).text
+        text = (await client.get(path, params={"app": "support-bot"})).text
+
+    folded = text.split('<details class="fold">')[1].split("</form>")[0]
+    assert 'name="app"' in folded
+    assert "<summary>Filters</summary>" in plain
+    assert "<summary>Filters (1)</summary>" in text
+    assert '<ul class="applied"' in text.split("</form>", 1)[1]
+
+
+async def test_a_layout_is_no_view_to_keep() -> None:
+    async with open_client(make_services(), headers=HTML) as client:
+        table = (await client.get("/traces", params={"view": "table"})).text
+        filtered = (await client.get("/traces", params={"view": "table", "status": "error"})).text
+
+    assert "saveview" not in table
+    assert "saveview" in filtered

@@ -65,7 +65,10 @@ const keys = {
   "?": () => help?.showModal(),
   "/": () => {
     const search = one('[data-key="/"]');
-    if (search) search.focus(); else location.assign("/traces#search");
+    if (!search) { location.assign("/traces#search"); return; }
+    const fold = search.closest("details"); // a field that is folded away cannot be focused
+    if (fold) fold.open = true;
+    search.focus();
   },
   j: () => walk(1),
   k: () => walk(-1),

@@ -1,4 +1,4 @@
-"""How numbers are written on every page: scores, shares, counts and differences, in one style.
+"""How numbers are written on pages and in messages: scores, shares, counts and differences.
 
 A score says how good something is and reads 0.87. A share says how many of all and reads 13.2%.
 Durations have `charts.durations`.
@@ -41,6 +41,11 @@ def given_share(value: float) -> str:
     return f"{round(100 * value, 6):g}%"
 
 
+def points_text(value: float, digits: int = 1) -> str:
+    """A difference of shares in percentage points, with its sign and without their name: +3.2."""
+    return change_text(100 * value, digits)
+
+
 def count_text(value: float | None) -> str:
     """A number of things, 12,345; or a dash."""
     return "–" if value is None else f"{value:,.0f}"
@@ -71,7 +76,7 @@ def quantile_name(share: float) -> str:
 
 
 def figure_text(value: float | None) -> str:
-    """A rule's number: a ratio with three digits, a count or milliseconds without any."""
+    """A number of which only its size is told: from 0 to 1 with three digits, else with one."""
     if value is None or abs(value) <= 1:
         return score_text(value, 3)
     return f"{value:,.1f}".removesuffix(".0")
