@@ -1,0 +1,46 @@
+"""Sums per bucket of clusters that are worked out when somebody looks at them.
+
+A page reads thousands of rows, of which few are asked how much alike the traces of a session are:
+charts of traffic and latency never ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+Sums = Mapping[str, Sequence[float]]
+"""By quantity: one sum per bucket."""
+
+
+class BucketSums(Mapping[str, Sequence[float]]):
+    """`Rollup.clusters` of a row that has some.
+
+    Args:
+        work: Gives the sums, of one quantity at least; is called once, or twice by two threads.
+    """
+
+    __slots__ = ("_sums", "_work")
+
+    def __init__(self, work: Callable[[], Sums]) -> None:
+        self._work: Callable[[], Sums] | None = work
+        self._sums: Sums = {}
+
+    def _known(self) -> Sums:
+        work = self._work
+        if work is not None:
+            self._sums = work()
+            self._work = None  # last: whoever finds it gone finds the sums
+        return self._sums
+
+    def __getitem__(self, name: str) -> Sequence[float]:
+        return self._known()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known())
+
+    def __len__(self) -> int:
+        return len(self._known())
+
+    def __bool__(self) -> bool:
+        """There are some: to ask takes no work."""
+        return True
