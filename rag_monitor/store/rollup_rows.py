@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, Final
 
+import orjson
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
@@ -72,8 +73,8 @@ def columns_of(table: Table) -> list[ColumnElement[Any]]:
 
 def load_rollups(rows: Sequence[Any]) -> list[Rollup]:
     """Rows of `columns_of`. Pages read thousands of these: by place, and all the JSON in one go."""
-    histograms = json.loads(f"[{','.join([row[-2] for row in rows])}]")
-    more = json.loads(f"[{','.join([row[-1] for row in rows])}]")
+    histograms = _json_of(f"[{','.join([row[-2] for row in rows])}]")
+    more = _json_of(f"[{','.join([row[-1] for row in rows])}]")
     loaded = []
     for number, (
         project, app, metric, minute, release, judge, dimension,
@@ -110,6 +111,13 @@ def load_rollups(rows: Sequence[Any]) -> list[Rollup]:
             )
         )
     return loaded
+
+
+def _json_of(text: str) -> Any:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:  # numbers that are not finite, which `dump_json` writes, too
+        return json.loads(text)
 
 
 def select_sums(
@@ -153,8 +161,8 @@ def _number(table: Table, start: datetime, step: timedelta, postgresql: bool) ->
 
 def load_sums(rows: Sequence[Any]) -> list[Rollup]:
     """Rows of `select_sums`, dated as the first minute or block of each."""
-    histograms = json.loads(f"[{','.join([f'[{row[-2] or str()}]' for row in rows])}]")
-    more = json.loads(f"[{','.join([f'[{row[-1] or str()}]' for row in rows])}]")
+    histograms = _json_of(f"[{','.join([f'[{row[-2] or str()}]' for row in rows])}]")
+    more = _json_of(f"[{','.join([f'[{row[-1] or str()}]' for row in rows])}]")
     loaded = []
     for number, (
         project, app, metric, release, judge, dimension, minute,
