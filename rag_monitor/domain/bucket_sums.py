@@ -16,20 +16,20 @@ class BucketSums(Mapping[str, Sequence[float]]):
     """`Rollup.clusters` of a row that has some.
 
     Args:
-        work: Gives the sums, of one quantity at least; is called once, or twice by two threads.
+        add_up: Gives the sums, of one quantity at least; is called once, or twice by two threads.
     """
 
-    __slots__ = ("_sums", "_work")
+    __slots__ = ("_add_up", "_sums")
 
-    def __init__(self, work: Callable[[], Sums]) -> None:
-        self._work: Callable[[], Sums] | None = work
+    def __init__(self, add_up: Callable[[], Sums]) -> None:
+        self._add_up: Callable[[], Sums] | None = add_up
         self._sums: Sums = {}
 
     def _known(self) -> Sums:
-        work = self._work
-        if work is not None:
-            self._sums = work()
-            self._work = None  # last: whoever finds it gone finds the sums
+        add_up = self._add_up
+        if add_up is not None:
+            self._sums = add_up()
+            self._add_up = None  # last: whoever finds it gone finds the sums
         return self._sums
 
     def __getitem__(self, name: str) -> Sequence[float]:
