@@ -25,7 +25,7 @@ class BucketSums(Mapping[str, Sequence[float]]):
         self._add_up: Callable[[], Sums] | None = add_up
         self._sums: Sums = {}
 
-    def _known(self) -> Sums:
+    def _added_up(self) -> Sums:
         add_up = self._add_up
         if add_up is not None:
             self._sums = add_up()
@@ -33,13 +33,13 @@ class BucketSums(Mapping[str, Sequence[float]]):
         return self._sums
 
     def __getitem__(self, name: str) -> Sequence[float]:
-        return self._known()[name]
+        return self._added_up()[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._known())
+        return iter(self._added_up())
 
     def __len__(self) -> int:
-        return len(self._known())
+        return len(self._added_up())
 
     def __bool__(self) -> bool:
         """There are some: to ask takes no work."""
