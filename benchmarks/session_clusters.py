@@ -231,10 +231,9 @@ def _design(sums: NDArray[np.int64]) -> DesignEffect:
         weight_squares=float(count),
         weighted_squares=float(total),
     )
-    totals.clusters = {
-        keys.cluster("r", ""): judged.astype(float).tolist(),
-        keys.cluster("y", ""): bad.astype(float).tolist(),
-    }
+    for quantity, counts in (("r", judged), ("y", bad)):
+        for bucket, value in enumerate(counts.tolist()):
+            totals.add_to_bucket(keys.cluster(quantity), bucket, float(value))
     choice = Choice(judge=_JUDGE, totals=totals)
     return design_of(choice, choice)
 
@@ -363,7 +362,8 @@ def _add_buckets(
     totals: Totals, quantity: str, bucket: NDArray[Any], values: _Floats, proxy: str = ""
 ) -> None:
     sums = np.bincount(bucket, values, CLUSTER_BUCKETS).tolist()
-    totals.clusters[keys.cluster(quantity, proxy)] = sums
+    for number, value in enumerate(sums):
+        totals.add_to_bucket(keys.cluster(quantity, proxy), number, value)
 
 
 def _tuned(before: _Stream) -> float:

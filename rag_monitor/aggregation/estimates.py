@@ -139,7 +139,7 @@ class Estimates:
             present = rows.get(index, [])
             choice = choose(series.judge, sums_by(present, _judge))
             lam = self._tuning(previous, choice) if choice.proxy is not None else 1.0
-            count = sum_of(traces.get(index, [])).count
+            count = sum(row.count for row in traces.get(index, ()))
             over = same_judges(choice, stretch)
             estimates.append(self._estimate(series, part, choice, count, lam, min_judged, over))
             previous = present
@@ -460,7 +460,7 @@ class Estimates:
         return of_metric(self._source.load_sums(query_of(series, window), step), series.metric)
 
     def _count(self, series: Series, window: Window) -> int:
-        return sum_of(self._traces_of(series, window)).count
+        return sum(row.count for row in self._traces_of(series, window))
 
     def _traces_of(
         self, series: Series, window: Window, step: timedelta | None = None

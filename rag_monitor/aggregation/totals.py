@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final, Protocol, TypeVar
 
 from rag_monitor.aggregation import keys
+from rag_monitor.domain.bucket_sums import BucketSums, Sums
 from rag_monitor.domain.rollup import CLUSTER_BUCKETS, Rollup, RollupKey, RollupQuery
 from rag_monitor.metrics.latency import bucket_of
 from rag_monitor.statistics.difference import DifferenceSums, LabelSums, RatioSums
@@ -53,7 +56,24 @@ class Totals:
     weight_squares: float = 0.0
     weighted_squares: float = 0.0
     moments: dict[str, float] = field(default_factory=dict)
-    clusters: dict[str, Sequence[float]] = field(default_factory=dict)
+    _parts: list[Sums] = field(default_factory=list, init=False)
+    """Sums per bucket of what was added."""
+    _own: dict[str, list[float]] = field(default_factory=dict, init=False)
+    """Sums per bucket of what was added to a bucket."""
+    _clusters: Sums | None = field(default=None, init=False, compare=False)
+    """All of them; None: not asked for since something was added."""
+
+    @property
+    def clusters(self) -> Sums:
+        """As `Rollup.clusters`: what was added is added up when somebody looks at the sums."""
+        if self._clusters is None:
+            own = {name: tuple(sums) for name, sums in self._own.items()}
+            parts = (*self._parts, own) if own else tuple(self._parts)
+            if len(parts) < 2:
+                self._clusters = parts[0] if parts else {}
+            else:
+                self._clusters = BucketSums(partial(_added_up, parts))
+        return self._clusters
 
     def add_value(self, value: float, bounds: Sequence[float]) -> None:
         """Count one value, its square and its place in the histogram."""
@@ -70,11 +90,10 @@ class Totals:
 
     def add_to_bucket(self, name: str, bucket: int, value: float) -> None:
         """Add to a sum of one bucket of clusters; see `Rollup.clusters`."""
-        sums = self.clusters.get(name)
-        if not isinstance(sums, list):
-            sums = [0.0] * CLUSTER_BUCKETS if sums is None else list(sums)
-            self.clusters[name] = sums
-        sums[bucket] += value
+        if name not in self._own:
+            self._own[name] = [0.0] * CLUSTER_BUCKETS
+        self._own[name][bucket] += value
+        self._clusters = None
 
     def add_weight(self, bucket: int | None, weight: float, total: float = 0.0) -> None:
         """Add a weight and a weighted value to their bucket; None: buckets are not kept."""
@@ -106,12 +125,9 @@ class Totals:
                 moments[name] += value
             else:
                 moments[name] = value
-        for name, sums in row.clusters.items():
-            mine = self.clusters.get(name)
-            # A new list each time: a row's own must not change with what it is added to.
-            self.clusters[name] = (
-                tuple(sums) if mine is None else [a + b for a, b in zip(mine, sums, strict=True)]
-            )
+        if clusters := row.clusters:
+            self._parts.append(clusters)
+            self._clusters = None
 
     def rollup(self, key: RollupKey) -> Rollup:
         """The sums as one row."""
@@ -237,6 +253,16 @@ def sums_by(rows: Iterable[Rollup], key: Callable[[Rollup], Key]) -> dict[Key, T
     for row in rows:
         grouped[key(row)].add(row)
     return dict(grouped)
+
+
+def _added_up(parts: Sequence[Sums]) -> dict[str, Sequence[float]]:
+    """In the order of the parts: what floats add up to depends on it."""
+    added: dict[str, Sequence[float]] = {}
+    for part in parts:
+        for name, sums in part.items():
+            mine = added.get(name)
+            added[name] = sums if mine is None else list(map(operator.add, mine, sums))
+    return added
 
 
 def _added(first: Sequence[int], second: Sequence[int]) -> list[int]:

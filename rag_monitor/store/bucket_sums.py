@@ -7,11 +7,15 @@ Texts of several rows are joined by commas, and added up when they are read.
 
 from __future__ import annotations
 
+import operator
 import struct
-from base64 import b64decode, b64encode
-from collections.abc import Iterable, Mapping, Sequence
+from base64 import b64encode
+from binascii import a2b_base64
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final
 
+from rag_monitor.domain.bucket_sums import BucketSums
 from rag_monitor.domain.rollup import CLUSTER_BUCKETS
 
 _DENSE: Final = struct.Struct(f"<{CLUSTER_BUCKETS}f")
@@ -25,16 +29,28 @@ def dump_buckets(sums: Mapping[str, Sequence[float]]) -> str:
     )
 
 
-def load_buckets(text: str | None) -> dict[str, Sequence[float]]:
-    """The sums of the rollups whose texts these are, added up."""
-    sums: dict[str, Sequence[float]] = {}
-    if not text:
-        return sums
+def load_buckets(text: str | None) -> Mapping[str, Sequence[float]]:
+    """The sums of the rollups whose texts these are, added up when they are looked at."""
+    return BucketSums(partial(_sums_in, text)) if text else {}
+
+
+def _sums_in(text: str) -> dict[str, Sequence[float]]:
+    sums: dict[str, list[float]] = {}
     for item in text.replace(",", ";").split(";"):
         name, _, payload = item.partition("=")
         if name:
-            _add(sums, name, b64decode(payload))
-    return sums
+            mine = sums.get(name)
+            packed = a2b_base64(payload)
+            if len(packed) != _DENSE.size:
+                if mine is None:
+                    mine = sums[name] = [0.0] * CLUSTER_BUCKETS
+                for bucket, value in _ONE.iter_unpack(packed):
+                    mine[bucket] += value
+            elif mine is None:
+                sums[name] = list(_DENSE.unpack(packed))
+            else:
+                sums[name] = list(map(operator.add, mine, _DENSE.unpack(packed)))
+    return dict(sums)
 
 
 def _packed(values: Sequence[float]) -> bytes:
@@ -42,19 +58,3 @@ def _packed(values: Sequence[float]) -> bytes:
     if len(some) * _ONE.size < _DENSE.size:
         return b"".join(_ONE.pack(bucket, value) for bucket, value in some)
     return _DENSE.pack(*values)
-
-
-def _add(sums: dict[str, Sequence[float]], name: str, packed: bytes) -> None:
-    have = sums.get(name)
-    if len(packed) == _DENSE.size:
-        values = _DENSE.unpack(packed)
-        sums[name] = values if have is None else [a + b for a, b in zip(have, values, strict=True)]
-        return
-    added = [0.0] * CLUSTER_BUCKETS if have is None else list(have)
-    for bucket, value in _pairs(packed):
-        added[bucket] += value
-    sums[name] = added
-
-
-def _pairs(packed: bytes) -> Iterable[tuple[int, float]]:
-    return _ONE.iter_unpack(packed)

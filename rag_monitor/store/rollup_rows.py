@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, Final
 
+import orjson
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
@@ -72,8 +73,8 @@ def columns_of(table: Table) -> list[ColumnElement[Any]]:
 
 def load_rollups(rows: Sequence[Any]) -> list[Rollup]:
     """Rows of `columns_of`. Pages read thousands of these: by place, and all the JSON in one go."""
-    histograms = json.loads(f"[{','.join([row[-2] for row in rows])}]")
-    more = json.loads(f"[{','.join([row[-1] for row in rows])}]")
+    histograms = _json_of(f"[{','.join([row[-2] for row in rows])}]")
+    more = _json_of(f"[{','.join([row[-1] for row in rows])}]")
     loaded = []
     for number, (
         project, app, metric, minute, release, judge, dimension,
@@ -110,6 +111,13 @@ def load_rollups(rows: Sequence[Any]) -> list[Rollup]:
             )
         )
     return loaded
+
+
+def _json_of(text: str) -> Any:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:  # numbers that are not finite, which `dump_json` writes, too
+        return json.loads(text)
 
 
 def select_sums(
@@ -153,29 +161,53 @@ def _number(table: Table, start: datetime, step: timedelta, postgresql: bool) ->
 
 def load_sums(rows: Sequence[Any]) -> list[Rollup]:
     """Rows of `select_sums`, dated as the first minute or block of each."""
-    histograms = json.loads(f"[{','.join([f'[{row[-2] or str()}]' for row in rows])}]")
-    more = json.loads(f"[{','.join([f'[{row[-1] or str()}]' for row in rows])}]")
+    histograms = _json_of(f"[{','.join([f'[{row[-2] or str()}]' for row in rows])}]")
+    more = _json_of(f"[{','.join([f'[{row[-1] or str()}]' for row in rows])}]")
     loaded = []
-    for row, counts, moments in zip(rows, histograms, more, strict=True):
-        place = dict(zip((*_GROUP, "minute"), row, strict=False))
-        sums = dict(zip(_SUMS, row[len(place) :], strict=False))
+    for number, (
+        project, app, metric, release, judge, dimension, minute,
+        count, total, squares, bad, failed, not_applicable, suspect,
+        weight, weighted_total, weight_squares, weighted_squares,
+        clusters, _, _,
+    ) in enumerate(rows):  # fmt: skip
         loaded.append(
             Rollup(
-                key=RollupKey(**place),
-                **sums,
-                histogram=tuple(map(sum, zip(*counts, strict=True))),
-                moments=_added(moments),
-                clusters=load_buckets(row[-3]),
+                key=RollupKey(
+                    project=project,
+                    app=app,
+                    metric=metric,
+                    minute=minute,
+                    release=release,
+                    judge=judge,
+                    dimension=dimension,
+                ),
+                count=count,
+                total=total,
+                squares=squares,
+                bad=bad,
+                failed=failed,
+                not_applicable=not_applicable,
+                suspect=suspect,
+                histogram=tuple(map(sum, zip(*histograms[number], strict=True))),
+                weight=weight,
+                weighted_total=weighted_total,
+                weight_squares=weight_squares,
+                weighted_squares=weighted_squares,
+                moments=_added(more[number]),
+                clusters=load_buckets(clusters),
             )
         )
     return loaded
 
 
 def _added(parts: Sequence[dict[str, float]]) -> dict[str, float]:
-    if len(parts) == 1:
-        return parts[0]
-    added: dict[str, float] = {}
-    for part in parts:
+    if not parts:
+        return {}
+    added = parts[0]
+    for part in parts[1:]:
         for name, value in part.items():
-            added[name] = added.get(name, 0.0) + value
+            if name in added:
+                added[name] += value
+            else:
+                added[name] = value
     return added

@@ -258,3 +258,13 @@ def test_sums_per_bucket_add_up_over_minutes_and_blocks(store: Store, clock: Man
         assert list(sums["r"]) == [25.0 * value for value in dense]
         assert list(sums["f:1"]) == [25.0 * value for value in sparse]
     assert _sums(store, _days(1), metric="nothing") == []
+
+
+def test_a_sum_that_overflowed_is_read_back_as_it_was_written(store: Store) -> None:
+    odd = replace(_rollup(EPOCH, 1), moments={"label_rr": float("inf")})
+    _write(store, EPOCH, odd, _rollup(EPOCH + timedelta(minutes=1), 2))
+
+    minutes = store.rollups.load(RollupQuery(project="default", app=_APP, window=_days(1)))
+
+    assert [row.moments.get("label_rr") for row in minutes] == [float("inf"), None]
+    assert merged(_sums(store, _days(1)))[0].moments["label_rr"] == float("inf")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -19,10 +20,11 @@ from rag_monitor.aggregation.combine import Choice, point_of
 from rag_monitor.aggregation.dependence import design_of
 from rag_monitor.aggregation.estimates import EstimateOptions, Estimates
 from rag_monitor.aggregation.rollup import summarise
-from rag_monitor.aggregation.totals import Totals, sum_of, sums_by
+from rag_monitor.aggregation.totals import Totals, merged, sum_of, sums_by
+from rag_monitor.domain.bucket_sums import BucketSums
 from rag_monitor.domain.decision import PEOPLE
 from rag_monitor.domain.hit import Hit, HitKind
-from rag_monitor.domain.rollup import TraceFacts
+from rag_monitor.domain.rollup import Rollup, RollupKey, TraceFacts
 from rag_monitor.domain.score import ScoreStatus
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.trace import Timings, TraceStatus
@@ -33,6 +35,7 @@ from tests.unit.aggregation.memory import BIG, EMBEDDED, HOUR, MemoryRollups, fa
 from tests.unit.statistics.direct_ratio import Seen, direct_ratio, influences
 
 MINUTE = timedelta(minutes=1)
+_KEY = RollupKey(project="default", app="test-app", metric="faithfulness", minute=EPOCH)
 ALL = Selection(project="default", app="test-app", window=HOUR)
 
 
@@ -87,6 +90,39 @@ def test_rollups_do_not_grow_with_the_number_of_sessions() -> None:
 
     assert {len(sums) for sums in row.clusters.values()} == {64}
     assert sum(per_bucket(sum_of([row]), "r")) == 2000.0
+
+
+def test_sums_per_bucket_are_added_up_only_for_whoever_looks_at_them() -> None:
+    looked: list[str] = []
+
+    def row(name: str, share: float) -> Rollup:
+        def sums() -> dict[str, list[float]]:
+            looked.append(name)
+            return {"r": [share] * 64}
+
+        return replace(Totals(count=1).rollup(_KEY), clusters=BucketSums(sums))
+
+    rows = [row("first", 1.0), row("second", 2.0)]
+    (whole,) = merged(rows)
+    totals = sum_of([whole, row("third", 4.0)])
+
+    assert totals.count == 3
+    assert looked == []
+    assert list(per_bucket(totals, "r")) == [7.0] * 64
+    assert list(per_bucket(totals, "y")) == [0.0] * 64
+    assert looked == ["first", "second", "third"]
+    assert list(rows[0].clusters["r"]) == [1.0] * 64
+
+
+def test_what_is_added_later_changes_neither_a_row_nor_sums_that_were_read() -> None:
+    totals = Totals()
+    totals.add_to_bucket("r", 3, 1.0)
+    before, row = totals.clusters, totals.rollup(_KEY)
+    totals.add_to_bucket("r", 3, 1.0)
+    totals.add(row)
+
+    assert before["r"][3] == row.clusters["r"][3] == 1.0
+    assert totals.clusters["r"][3] == 3.0
 
 
 def test_an_interval_counts_sessions_that_stand_or_fall_together_once() -> None:
