@@ -124,24 +124,21 @@ def columns_for(query: TraceQuery, turns: Turns | None = None) -> list[str]:
     return names
 
 
-def about(
-    query: TraceQuery, row: FromClause, *, postgresql: bool, but: str | None = None
-) -> Conditions:
+def about(query: TraceQuery, row: FromClause, *, but: str | None = None) -> Conditions:
     """Conditions on what other tables hold of the trace of a row.
 
     Args:
         query: What is asked for.
         row: Has `project`, `trace_id` and `day`.
-        postgresql: Which database it is.
         but: A table whose rows are walked already: its filter holds.
     """
     conditions: Conditions = []
     if query.metric is not None and but != scores.name:
         of = scores.alias("scored")
-        conditions.append(_has(of, row, of_score(query, of), postgresql))
+        conditions.append(_has(of, row, of_score(query, of)))
     if query.fault is not None and but != faults.name:
         of = faults.alias("diagnosed")
-        conditions.append(_has(of, row, [of.c.fault == query.fault.value], postgresql))
+        conditions.append(_has(of, row, [of.c.fault == query.fault.value]))
     if query.rating is not None:
         rated = _rated(row)
         up = query.rating is UserRating.UP
@@ -149,11 +146,11 @@ def about(
     if query.refused is not None:
         of = scores.alias("refusals")
         judged = [of.c.metric == REFUSAL_METRIC, of.c.superseded.is_(False)]
-        declines = _has(of, row, [*judged, of.c.value >= REFUSES_FROM], postgresql)
+        declines = _has(of, row, [*judged, of.c.value >= REFUSES_FROM])
         if query.refused:
             conditions.append(declines)
         else:
-            answers = _has(of, row, [*judged, of.c.value < REFUSES_FROM], postgresql)
+            answers = _has(of, row, [*judged, of.c.value < REFUSES_FROM])
             conditions += [answers, ~declines]
     return conditions
 
@@ -244,14 +241,21 @@ def plainly(conditions: Sequence[ColumnElement[bool]], *, postgresql: bool) -> C
     It knows nothing about how values are spread, and would rather walk every trace of a project
     than look up the few that a search found.
     """
-    return list(conditions) if postgresql else [condition.is_(True) for condition in conditions]
+    return list(conditions) if postgresql else _unindexed(conditions)
 
 
-def _has(
-    table: FromClause, row: FromClause, conditions: Conditions, postgresql: bool
-) -> ColumnElement[bool]:
+def _unindexed(conditions: Sequence[ColumnElement[bool]]) -> Conditions:
+    return [condition.is_(True) for condition in conditions]
+
+
+def _has(table: FromClause, row: FromClause, conditions: Conditions) -> ColumnElement[bool]:
+    """Whether the table has a row of the same trace that fits, found by the key of the trace.
+
+    Before its statistics are gathered, PostgreSQL takes an index by metric and value for every
+    trace anew.
+    """
     same = [table.c[name] == row.c[name] for name in _KEY]
-    held = select(table.c.trace_id).where(*same, *plainly(conditions, postgresql=postgresql))
+    held = select(table.c.trace_id).where(*same, *_unindexed(conditions))
     return held.limit(1).correlate(row).scalar_subquery().is_not(None)
 
 

@@ -128,9 +128,7 @@ class Walk:
             conditions = [trace_filters.trace_of(row, *by_time, *of_row)]
         if not self.is_by_time:
             conditions += trace_filters.in_time(query, row)
-        conditions += trace_filters.about(
-            query, row, postgresql=self.postgresql, but=self.table.name
-        )
+        conditions += trace_filters.about(query, row, but=self.table.name)
         if self.table is scores and not self.is_by_time:
             conditions.append(~self._has_better(row))
         return conditions

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -9,15 +10,17 @@ from typing import Any
 
 import pytest
 from sqlalchemy import Engine, event, select
-from sqlalchemy.dialects import sqlite
+from sqlalchemy.dialects import postgresql, sqlite
 
+from rag_monitor.domain.fault import Fault
+from rag_monitor.domain.filters import TraceSort
 from rag_monitor.domain.rollup import RollupQuery
 from rag_monitor.domain.stored import TraceQuery
 from rag_monitor.domain.window import Window
 from rag_monitor.store import purge_horizon
 from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.store import Store
-from rag_monitor.store.tables import LOW_SCORE, rollups
+from rag_monitor.store.tables import LOW_SCORE, rollups, traces
 from rag_monitor.store.trace_walk import Walk
 from rag_monitor.testing import make_task, make_trace
 from tests.db import new_sqlite
@@ -124,3 +127,20 @@ def test_looking_for_suspects_reads_no_task_that_waits(tmp_path: Path) -> None:
         plans = _plans(store, lambda: store.tasks.claim_suspect("w", 60, now), "evaluation_tasks")
     assert plans
     assert all("drawn=? AND state=?" in plan for plan in plans), plans
+
+
+@pytest.mark.parametrize(
+    "given", [{"refused": True}, {"refused": False}, {"fault": Fault.INVENTED}]
+)
+def test_what_is_looked_up_for_each_trace_fits_no_index_but_that_of_the_trace(
+    given: dict[str, Any],
+) -> None:
+    """Without statistics PostgreSQL walked all scores of a metric once per trace."""
+    query = TraceQuery(project="default", sort=TraceSort.LATENCY, **given)
+    walk = Walk(query=query, postgresql=True)
+    statement = select(traces.c.trace_id).where(*walk.unmet(traces))
+    text = str(statement.compile(dialect=postgresql.dialect()))  # type: ignore[no-untyped-call]
+    conditions = re.findall(r"(?:refusals|diagnosed)\.(?:metric|value|fault) \S+ .*?(?= AND |\n)", text)
+
+    assert conditions
+    assert all("IS true" in condition for condition in conditions), text
