@@ -140,7 +140,8 @@ def test_what_is_looked_up_for_each_trace_fits_no_index_but_that_of_the_trace(
     walk = Walk(query=query, postgresql=True)
     statement = select(traces.c.trace_id).where(*walk.unmet(traces))
     text = str(statement.compile(dialect=postgresql.dialect()))  # type: ignore[no-untyped-call]
-    conditions = re.findall(r"(?:refusals|diagnosed)\.(?:metric|value|fault) \S+ .*?(?= AND |\n)", text)
+    condition = r"(?:refusals|diagnosed)\.(?:metric|value|fault) \S+ .*?(?= AND |\n)"
+    conditions = re.findall(condition, text)
 
     assert conditions
     assert all("IS true" in condition for condition in conditions), text
