@@ -1,7 +1,4 @@
-"""Live estimates over windows, from rollups alone.
-
-Every number says what it rests on, and what qualifies it. Reads through a port; keeps nothing.
-"""
+"""Live estimates over windows, from rollups alone; each says what it rests on."""
 
 from __future__ import annotations
 
@@ -211,12 +208,14 @@ class Estimates:
         rows = self._load_traces(series.project, series.app, window)
         return previous_release(rows, series.release)
 
-    def score_counts(self, series: Series, window: Window) -> dict[str, Sequence[int]]:
-        """How many of one judge's scores lie in each of `SCORE_BUCKETS`, by release."""
-        rows = self._summed(series, window)
-        judge = choose(series.judge, sums_by(rows, _judge)).judge
-        mine = [row for row in rows if row.key.judge == judge and row.histogram]
-        return {n: s.histogram for n, s in sums_by(mine, lambda row: row.key.release).items()}
+    def score_counts(self, series: Series, window: Window) -> list[dict[str, Sequence[int]]]:
+        """Scores in each of `SCORE_BUCKETS`, by release: of every judge (`combined`) or of one."""
+        rows = [row for row in self._summed(series, window) if row.histogram]
+        counts: dict[str, dict[str, Sequence[int]]] = defaultdict(dict)
+        for key, sums in sums_by(rows, lambda row: (row.key.judge, row.key.release)).items():
+            if series.judge in (keys.COMBINED, key[0]):
+                counts[key[0]][key[1]] = sums.histogram
+        return list(counts.values())
 
     def latency(self, selection: Selection, metric: str) -> LatencySummary:
         """Count, percentiles, mean (milliseconds) and histogram of one latency."""

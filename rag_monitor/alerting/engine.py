@@ -158,8 +158,8 @@ class AlertEngine:
         silences = () if self._silences is None else self._silences.all()
         run = _Run(now=moment, began_at=began_at, silences=tuple(silences))
         if self._states is not None:
-            self._evaluator.windows.begin(self._states.windows())
             saved = self._states.all()
+            self._evaluator.windows.begin(self._states.windows(), saved)
             run.standing = Standing({(one.project, one.rule, one.app): one for one in saved})
         rules = {(rule.project, rule.name): rule for rule in self._rules.all()}
         standing, ended = self._standing(moment)

@@ -23,7 +23,7 @@ from rag_monitor.alerting.windows import (
 )
 from rag_monitor.domain.alert import AlertRule, RuleKind
 from rag_monitor.domain.rollup import TRACES_METRIC
-from rag_monitor.domain.rule_state import Counted, WindowChoice
+from rag_monitor.domain.rule_state import Counted, RuleState, WindowChoice
 from rag_monitor.domain.window import Window
 from rag_monitor.statistics.quantiles import least_for_upper
 
@@ -53,29 +53,76 @@ _Place = tuple[str, str, str]
 _Counts = tuple[str, str, str, str, str]
 
 
+class _Turns:
+    """Lets so many places have their turn in a run; who had to wait comes first in the next.
+
+    Rules are looked at in the same order in every run: without turns the first places would be
+    served again before the last were served once.
+    """
+
+    def __init__(self, most: int | None) -> None:
+        self._most = most
+        self._left = most
+        self._first: set[_Place] = set()
+        """Who has waited longest; nobody else is served while there are any."""
+        self._still: set[_Place] = set()
+        """Of these, who had to wait again in this run."""
+        self._later: set[_Place] = set()
+
+    def begin(self) -> None:
+        """A new run. Who was not looked at in the last one waits no more."""
+        self._left = self._most
+        if self._still:
+            self._first = self._still
+        else:
+            self._first, self._later = self._later, set()
+        self._still = set()
+
+    def take(self, place: _Place) -> bool:
+        """Whether it is this place's turn."""
+        if self._left is None:
+            return True
+        waited = place in self._first
+        if self._left and (waited or not self._first):
+            self._left -= 1
+            return True
+        (self._still if waited else self._later).add(place)
+        return False
+
+
 class WindowChooser:
     """Knows and makes choices. Not for several threads.
 
     Args:
         estimates: Tells how much was counted.
-        most: Counts are read so many times until the next `begin`; other choices have to wait.
-            None: no bound.
+        most: So many choices, and so many proposals, are made until the next `begin`; the others
+            have to wait. None: all.
     """
 
     def __init__(self, estimates: RuleEstimates, *, most: int | None = None) -> None:
         self._estimates = estimates
-        self._most = most
-        self._left = most
+        self._choosing, self._proposing = _Turns(most), _Turns(most)
         self._choices: dict[_Place, WindowChoice] = {}
         self._made: list[WindowChoice] = []
         self._counted: dict[tuple[_Counts, datetime], Sequence[int]] = {}
         self._proposed: dict[_Place, tuple[datetime, timedelta | None]] = {}
 
-    def begin(self, stored: Iterable[WindowChoice]) -> None:
-        """Heed the choices that are stored, and no others."""
+    def begin(self, stored: Iterable[WindowChoice], states: Iterable[RuleState] = ()) -> None:
+        """Heed the choices that are stored, and no others.
+
+        Args:
+            stored: The choices.
+            states: As they are stored: what they propose holds until it is this place's turn.
+        """
         self._choices = {(one.project, one.rule, one.app): one for one in stored}
         self._made = []
-        self._left = self._most
+        self._choosing.begin()
+        self._proposing.begin()
+        for state in states:
+            if state.fitting_window_s is not None:
+                proposal = timedelta(seconds=state.fitting_window_s)
+                place = (state.project, state.rule, state.app)
+                self._proposed.setdefault(place, (state.looked_at - STANDS_YOUNG, proposal))
 
     @property
     def made(self) -> Sequence[WindowChoice]:
@@ -92,7 +139,7 @@ class WindowChooser:
             return None
         if earlier is not None and not earlier.chosen_by and _stands(earlier, now):
             return earlier
-        if self._left == 0:
+        if not self._choosing.take(place):
             return earlier
         counts = self._counts(rule, app, now)
         made = WindowChoice(
@@ -126,7 +173,7 @@ class WindowChooser:
         earlier = self._proposed.get(place)
         if earlier is not None and timedelta(0) <= now - earlier[0] < STANDS_YOUNG:
             return earlier[1]
-        if self._left == 0:
+        if not self._proposing.take(place):
             return None if earlier is None else earlier[1]
         if len(self._proposed) >= _PROPOSED:
             self._proposed.clear()
@@ -148,8 +195,6 @@ class WindowChooser:
         key = ((rule.project, app, what, judge, context.knowledge_base or ""), end)
         counts = self._counted.get(key)
         if counts is None:
-            if self._left:
-                self._left -= 1
             if len(self._counted) >= _REMEMBERED:
                 self._counted.clear()
             counts = self._counted[key] = _count(context)

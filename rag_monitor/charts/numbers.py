@@ -7,6 +7,7 @@ Durations have `charts.durations`.
 from __future__ import annotations
 
 import math
+from typing import Final
 
 
 def score_text(value: float | None, digits: int = 2) -> str:
@@ -14,8 +15,13 @@ def score_text(value: float | None, digits: int = 2) -> str:
     return "–" if value is None else f"{value:.{digits}f}".replace("-", "−")
 
 
+_MOST_DIGITS: Final = 4
+
+
 def share_text(value: float | None, digits: int | None = None) -> str:
     """A share, 0 to 1, in percent: with one digit below ten, where it matters; or a dash.
+
+    One below 0.1 % has as many digits as tell it from none: 0.04%.
 
     Args:
         value: The share.
@@ -26,6 +32,8 @@ def share_text(value: float | None, digits: int | None = None) -> str:
     percent = 100 * value
     if digits is None:
         digits = 1 if 0 < percent < 9.95 else 0
+    if digits and 0 < percent < 0.095:
+        digits = max(digits, min(-math.floor(math.log10(percent)), _MOST_DIGITS))
     return f"{percent:.{digits}f}%".replace("-", "−")
 
 

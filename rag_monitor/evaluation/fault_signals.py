@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from rag_monitor.domain.fault import EvidenceKind, FaultEvidence, shortened
@@ -16,10 +17,12 @@ from rag_monitor.evaluation import fault_weights
 from rag_monitor.evaluation.fault_weights import logit, weighed
 from rag_monitor.evaluation.passage_ages import PassageAges
 from rag_monitor.language.normalise import fold
+from rag_monitor.language.quantity import Quantity
 from rag_monitor.language.tokens import term_set, worded_terms
 from rag_monitor.language.value_conflicts import (
     states_another_value,
     value_conflicts,
+    values_in,
     years_of,
 )
 from rag_monitor.metrics.rag import passages_of
@@ -125,6 +128,8 @@ class _Reader:
         self._scores = scores
         self._passages = passages_of(trace)
         self._evidence: dict[str, tuple[FaultEvidence, ...]] = {}
+        self._values: dict[int, Sequence[Quantity]] = {}
+        """Of passages that statements were held against."""
         self._ages = PassageAges(trace.contexts or ())
 
     def read(self) -> Signals:
@@ -164,7 +169,7 @@ class _Reader:
 
     def outputs(self) -> JudgeOutputs:
         """What the judge says, as it says it."""
-        worst = self._worst()
+        worst = self._worst
         return JudgeOutputs(
             declines=self._declines(),
             sufficiency=self._told_sufficiency(),
@@ -187,6 +192,7 @@ class _Reader:
         relevant = self._verdicts("context_relevance", Aspect.RELEVANCE)
         return max((verdict.probability for verdict in relevant), default=None)
 
+    @cached_property
     def _worst(self) -> Verdict | None:
         """The statement that is most probably wrong: one with another value, else by support."""
         statements = self._verdicts("faithfulness", Aspect.SUPPORT)
@@ -196,7 +202,10 @@ class _Reader:
         place, passages = statement.evidence, self._passages or ()
         if place is None or place >= len(passages):
             return False
-        return states_another_value(statement.text, passages[place], self._trace.question or "")
+        if place not in self._values:
+            self._values[place] = values_in(passages[place])
+        question = self._trace.question or ""
+        return states_another_value(statement.text, self._values[place], question)
 
     def _value(self, metric: str) -> float | None:
         score = self._scores.get(metric)
@@ -289,7 +298,7 @@ class _Reader:
 
     def _support(self) -> tuple[float, float]:
         whole = self._value("answer_supported")
-        worst = self._worst()
+        worst = self._worst
         if worst is None:
             if whole is None:
                 return 0.0, 0.0

@@ -33,7 +33,10 @@ class Search(NamedTuple):
     """What a search among earlier passages tells."""
 
     lead: float
-    """Log odds that the best of them is relevant, less those of the best of the contexts."""
+    """Log odds that the best of them is relevant, less those of the best of the contexts.
+
+    Not below 0 where few share a word with the question: that none of a handful fits says little.
+    """
     missed: MissedPassage | None
     """None: none is likely to hold what was needed."""
 
@@ -82,6 +85,8 @@ def search_earlier(
     best_context = max(rated[: len(contexts)], default=0.0)
     best_other = max(rated[len(contexts) :], default=0.0)
     lead = logit(best_other) - logit(best_context)
+    if len(best) < _RATED:
+        lead = max(0.0, lead)
     if best_other < _LIKELY or best_other <= best_context:
         return Search(lead, None)
     text = texts[rated.index(best_other, len(contexts))]

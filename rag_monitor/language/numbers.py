@@ -80,10 +80,11 @@ _HALF: Final = re.compile(
 )
 """两年半, 4个半小时, 半年; 两个半天 are twice half a day."""
 _COINS: Final = re.compile(
-    r"(?<![\d.零一二三四五六七八九十百千万两])(\d{1,6}|[零一二三四五六七八九十百千万两]{1,6})[元块]"
-    r"([\d一二两三四五六七八九])[角毛](?:([\d一二两三四五六七八九])分)?"
+    r"(?<![\d.,负零一二三四五六七八九十百千万亿两-])"
+    r"(\d{1,3}(?:,\d{3})+|\d{1,9}|[零一二三四五六七八九十百千万亿两]{1,9})[元块]"
+    r"([\d一二两三四五六七八九])[角毛](?![度形铁板落笔])(?:([\d一二两三四五六七八九])分)?"
 )
-"""两元七角三分."""
+"""两元七角三分, 1,234元5角."""
 _WORD_NUMBER: Final = re.compile(
     rf"\b(?P<num>(?:{'|'.join(_WORDS)})(?:[\s-](?:{'|'.join(_WORDS)}|hundred|thousand|and))*)\b"
     r"(?P<scale>\s(?:hundred|thousand|million|billion|trillion|dozen))?"
@@ -354,7 +355,8 @@ def _from_half(match: re.Match[str]) -> Quantity | None:
 
 
 def _from_coins(match: re.Match[str]) -> Quantity:
-    yuan, jiao, fen = (float(p) if p.isdigit() else han_value(p) or 0 for p in match.groups("0"))
+    parts = (part.replace(",", "") for part in match.groups("0"))
+    yuan, jiao, fen = (float(p) if p.isdigit() else han_value(p) or 0 for p in parts)
     return _quantity(match, yuan + jiao / 10 + fen / 100, "元", 6)
 
 
@@ -399,7 +401,7 @@ _ANY_UNIT: Final = rf"(?P<unit>\s?(?:{_UNITS}|(?:{_ASCII_UNITS})\b))?"
 _Read = Callable[[re.Match[str]], Quantity | None]
 FORMS: Final[tuple[tuple[tuple[str, ...], tuple[str, ...], int, re.Pattern[str], _Read], ...]] = (
     (("半",), ("半",), len("123个月"), _HALF, _from_half),
-    (("角", "毛"), ("元", "块"), len("一百二十三万"), _COINS, _from_coins),
+    (("角", "毛"), ("元", "块"), len("负123,456,789"), _COINS, _from_coins),
     ((" half", "1/2"), ("half", "2"), len("seventeen and one "), _MIXED, _from_mixed),
     (("twice", "thrice"), ("twice", "thrice"), 0, _TWICE, _from_twice),
     (("half of",), ("half of",), 0, re.compile(r"(?<!\w)half(?= of)"), _from_a_half),

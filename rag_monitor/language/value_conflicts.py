@@ -23,7 +23,7 @@ _FEWEST: Final = 3
 _MOST: Final = 400
 """Sentences with a value that are read of all passages together."""
 _BARE: Final = (0, 1)
-"""Numbers that without a unit are words: one of them, no longer."""
+"""Numbers that without a unit are mostly words, as in "one of them" or "no longer"."""
 _KEPT_CHARS: Final = 8_000
 """Longest passage whose sentences are kept."""
 
@@ -91,7 +91,12 @@ def value_conflicts(question: str, answer: str, passages: Sequence[str]) -> list
     return list(conflicts.values())
 
 
-def states_another_value(statement: str, passage: str, question: str) -> bool:
+def values_in(passage: str) -> tuple[Quantity, ...]:
+    """The values that a passage gives. A long one is read anew by each call."""
+    return tuple(q for sentence in _sentences(passage) for q in sentence.quantities)
+
+
+def states_another_value(statement: str, given: Sequence[Quantity], question: str) -> bool:
     """Whether a statement gives a value that neither passage nor question does.
 
     It counts where the passage gives another one of the same sort that the statement lacks: a
@@ -100,7 +105,6 @@ def states_another_value(statement: str, passage: str, question: str) -> bool:
     own = [q for q in _values(fold(statement))[1] if q.unit or q.value not in _BARE]
     if not own:
         return False
-    given = [q for sentence in _sentences(passage) for q in sentence.quantities]
     replaced = {(q.kind, q.unit) for q in _beside(given, own)}
     added = _beside(own, [*given, *_values(fold(question))[1]]) if replaced else ()
     return any((q.kind, q.unit) in replaced for q in added)

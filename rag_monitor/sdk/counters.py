@@ -68,11 +68,6 @@ class Counters:
             self.delivered += count
             self.changed.notify_all()
 
-    def wake_waiting(self) -> None:
-        """Let those who wait on `changed` look again."""
-        with self.changed:
-            self.changed.notify_all()
-
     def drop(self, reason: str, count: int = 1) -> None:
         """`count` things are given up, for `reason`."""
         if count <= 0:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 FIRST_BACKOFF_S: Final = 0.5
 MAX_BACKOFF_S: Final = 30.0
+_AWAY_AFTER: Final = 2
+"""Attempts in a row without an answer after which the end of a process waits no longer."""
 _LEAST_RETRY_AFTER_S: Final = 0.5
 """A server that asks for a shorter pause than this gets the sender's own."""
 RESTART_EVERY_S: Final = 5.0
@@ -116,7 +118,7 @@ class Sender:
                 tools = self._tools = self._tools or self._make_tools()
             if tools.spool is None:
                 self._spooling = self._adopting = False
-                self._counters.wake_waiting()
+                self._counters.deliver(0)  # wakes a waiting flush
         return tools
 
     @property
@@ -171,8 +173,8 @@ class Sender:
     def flush(self, timeout_s: float, unreachable_s: float | None = None) -> bool:
         """Wait until everything produced so far is settled; True when all of it arrived.
 
-        With `unreachable_s`, a server that cannot be reached is waited for only that long. An
-        attempt that is under way then is waited for: it may be answered.
+        With `unreachable_s` it gives up early once nothing was settled for so long and two attempts
+        in a row had no answer. One that is under way is waited for: it may be answered.
         """
         if threading.current_thread() is self._thread:
             return False
@@ -189,13 +191,19 @@ class Sender:
         if not self._announced:
             self._retry_at = 0.0
         self.wake()
+        now = since = time.monotonic()
+        ends, settled = now + timeout_s, counters.settled
+        look_s = timeout_s if unreachable_s is None else unreachable_s / 4
         with counters.changed:
-            timeout_s = max(0.0, timeout_s)
-            briefly = timeout_s if unreachable_s is None else min(unreachable_s, timeout_s)
-            if not counters.changed.wait_for(all_settled, briefly):
-                counters.changed.wait_for(
-                    lambda: all_settled() or self._unreachable, timeout_s - briefly
-                )
+            while now < ends and not counters.changed.wait_for(
+                all_settled, min(look_s, ends - now)
+            ):
+                now = time.monotonic()
+                if counters.settled != settled:
+                    since, settled = now, counters.settled
+                is_away = self._unreachable and self._failures >= _AWAY_AFTER
+                if unreachable_s is not None and is_away and now - since >= unreachable_s:
+                    break
             return all_settled() and counters.dropped_total == lost
 
     def stop(self, timeout_s: float) -> None:
@@ -326,7 +334,6 @@ class Sender:
         self._unreachable = outcome.status == 0
         if outcome.retryable:
             self._back_off(outcome)
-            self._counters.wake_waiting()
             return
         self._failures = 0
         self._announced = False
@@ -395,7 +402,7 @@ class Sender:
             adopted = None
         if adopted is None:
             self._adopting = False
-            self._counters.wake_waiting()
+            self._counters.deliver(0)  # wakes a waiting flush
             return None
         batch = Batch(adopted[1])
         batch.file = adopted[0]

@@ -24,7 +24,7 @@ _GROWTH: Final = 4.0
 """A thorough collection is due when so many times the objects are frozen that the last one left.
 
 Well above what caches add as they fill after a start: those objects are no garbage."""
-_COUNT_EVERY_S: Final = 600.0
+_COUNT_EVERY_S: Final = 120.0
 """Counting frozen objects walks all of them, a pause of 50 to 90 ms for a busy server."""
 _THOROUGH_EVERY_S: Final = 3_600.0
 """A thorough collection is due by then at the latest: few objects may hold much memory."""

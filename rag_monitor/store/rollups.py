@@ -211,9 +211,9 @@ def _facts_of(
                 )
                 for item in mine[first : first + _PLACES]
             )
-            rows = connection.execute(select(*columns).where(or_(*here))).all()
-            for start in range(0, len(rows), _LOOKUP):
-                for fact in _with_scores(connection, project, rows[start : start + _LOOKUP]):
+            rows = connection.execute(select(*columns).where(or_(*here)))
+            for part in rows.partitions(_LOOKUP):
+                for fact in _with_scores(connection, project, part):
                     minute = fact.trace.started_at.replace(second=0, microsecond=0)
                     facts[project, fact.trace.app, minute].append(fact)
     return facts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from sqlalchemy import false, func, select
 
@@ -62,9 +62,16 @@ def load_score(row: Any) -> Score:
 
 
 def _load_detail(row: Any) -> str | None:
-    """A message again, where it was one: a page says it in its own language."""
-    made = row._mapping.get("message")
-    return row.detail if made is None else made_of(made, row.detail)
+    """A message again, where it was one: a page says it in its own language.
+
+    A release that does not know the column may have written another detail beside it.
+    """
+    made, detail = row._mapping.get("message"), cast("str | None", row.detail)
+    if made is None or detail is None:
+        return detail
+    message = made_of(made, detail)
+    is_of_it = message.given(**message.params)[1:] == detail[1:]  # it may begin lowered
+    return message if is_of_it else detail
 
 
 def dump_decision(decision: SamplingDecision) -> dict[str, Any]:

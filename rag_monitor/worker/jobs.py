@@ -298,14 +298,14 @@ class Jobs:
 
     async def check_rules(self) -> int:
         """Evaluate the alert rules; the count is of state changes."""
-        elapsed = self._clock.monotonic()
-        if elapsed < self._rules_rested_at:
+        began_s = self._clock.monotonic()
+        if began_s < self._rules_rested_at:
             return 0
         began = self._own.begin() if self._own is not None else 0
         changes = await asyncio.to_thread(self._check_rules)
         # Rules on thousands of apps must not keep all else waiting.
         ended = self._clock.monotonic()
-        self._rules_rested_at = ended + _REST * (ended - elapsed)
+        self._rules_rested_at = ended + _REST * (ended - began_s)
         if self._own is not None:
             self._own.record(RULES, began, {"changes": changes})
         return changes

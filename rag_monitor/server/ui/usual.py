@@ -42,7 +42,9 @@ class Usual:
     me: Visitor
     source: Estimates
     window: Window
-    _counts: dict[tuple[str, str, str], Mapping[str, _Counts]] = field(default_factory=dict)
+    _counts: dict[tuple[str, str, str], Sequence[Mapping[str, _Counts]]] = field(
+        default_factory=dict
+    )
     _starts: dict[str, Mapping[str, datetime]] = field(default_factory=dict)
 
     @classmethod
@@ -66,17 +68,21 @@ class Usual:
             release: Of the trace.
             metric: Whose score it is.
             value: The score.
-            judge: Who gave it; `combined`: whoever most scores of the app are from.
+            judge: Who gave it; `combined`: nobody knows, so it must be unusual for every judge
+                with scores enough.
         """
         if value is None:
             return "none"
         if metric in SMALLER_IS_BETTER:
             return "fine"
-        baseline = self._baseline(app, release or "", metric, judge)
-        return "low" if is_unusual(value, baseline) else "fine"
+        baselines = [
+            self._baseline(app, release or "", by_release)
+            for by_release in self._by_judge(app, metric, judge)
+        ]
+        said = [is_unusual(value, one) for one in baselines if sum(one) >= MIN_COMPARED]
+        return "low" if said and all(said) else "fine"
 
-    def _baseline(self, app: str, release: str, metric: str, judge: str) -> _Counts:
-        by_release = self._by_release(app, metric, judge)
+    def _baseline(self, app: str, release: str, by_release: Mapping[str, _Counts]) -> _Counts:
         enough = {name for name, counts in by_release.items() if sum(counts) >= MIN_COMPARED}
         before = self._before(app, release, enough) if len(by_release) > 1 else None
         if before is not None:
@@ -97,7 +103,7 @@ class Usual:
         earlier = [name for name in enough if name in first_seen and first_seen[name] < own]
         return max(earlier, key=lambda name: first_seen[name], default=None)
 
-    def _by_release(self, app: str, metric: str, judge: str) -> Mapping[str, _Counts]:
+    def _by_judge(self, app: str, metric: str, judge: str) -> Sequence[Mapping[str, _Counts]]:
         key = (app, metric, judge)
         if key not in self._counts:
             series = Series(project=self.me.principal.project, app=app, metric=metric, judge=judge)

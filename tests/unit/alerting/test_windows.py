@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -19,7 +19,7 @@ from rag_monitor.alerting.windows import (
     full_days,
 )
 from rag_monitor.domain.alert import RuleKind
-from rag_monitor.domain.rule_state import WindowChoice
+from rag_monitor.domain.rule_state import Counted, RuleState, Verdict, WindowChoice
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.window import Series, Window
 from rag_monitor.testing import EPOCH
@@ -169,18 +169,49 @@ def test_very_many_apps_are_chosen_for_over_several_runs() -> None:
     assert sum(chooser.window_s(FOLLOWS, app, EPOCH) == 3 * 3600.0 for app in apps) == 4
 
 
+def _proposed(chooser: WindowChooser, now: datetime = EPOCH) -> list[bool]:
+    fixed = rule(RuleKind.DROP, metric="faithfulness", window_s=600.0)
+    return [chooser.fitting(fixed, f"app-{n}", now) is not None for n in range(5)]
+
+
 def test_proposals_for_very_many_apps_are_made_over_several_runs_too() -> None:
     chooser = WindowChooser(Counting(), most=2)  # type: ignore[arg-type]
-    fixed = rule(RuleKind.DROP, metric="faithfulness", window_s=600.0)
 
-    def proposed() -> int:
-        return sum(chooser.fitting(fixed, f"app-{n}", EPOCH) is not None for n in range(5))
+    assert _proposed(chooser) == [True, True, False, False, False]
+    assert chooser.window_s(FOLLOWS, APP, EPOCH) == 3 * 3600.0, "choices have turns of their own"
+    chooser.begin([])
+    assert _proposed(chooser) == [True] * 4 + [False]
+    chooser.begin([])
+    assert _proposed(chooser) == [True] * 5
 
-    assert proposed() == 2
-    chooser.begin([])
-    assert proposed() == 4
-    chooser.begin([])
-    assert proposed() == 5
+
+def test_who_had_to_wait_comes_before_who_was_served() -> None:
+    source = Counting()
+    chooser = WindowChooser(source, most=2)  # type: ignore[arg-type]
+    for hour in range(3):  # proposals of an hour ago are made anew
+        _proposed(chooser, EPOCH + hour * HOUR)
+        chooser.begin([])
+
+    assert all(_proposed(chooser, EPOCH + 3 * HOUR))
+
+
+def test_a_stored_proposal_holds_until_it_is_its_turn() -> None:
+    chooser = WindowChooser(Counting(), most=0)  # type: ignore[arg-type]
+    name = rule(RuleKind.DROP, metric="faithfulness", window_s=600.0).name
+    stored = RuleState(
+        project="default",
+        rule=name,
+        app="app-3",
+        verdict=Verdict.CANNOT_TELL,
+        since=EPOCH,
+        looked_at=EPOCH,
+        window_s=600.0,
+        counted=Counted.JUDGED,
+        fitting_window_s=43_200.0,
+    )
+
+    chooser.begin([], [stored])
+    assert _proposed(chooser) == [False, False, False, True, False]
 
 
 def test_kinds_that_need_something_say_what() -> None:

@@ -35,10 +35,18 @@ def test_it_is_none_where_nothing_else_holds_it(contexts: list[str], passages: l
 
 
 def test_contexts_that_fit_best_are_ahead_of_all_earlier_passages() -> None:
-    ahead = search_earlier(ASKED, [WARRANTY], [PassageIndex([WARRANTY, FEES])]).lead
-    even = search_earlier(ASKED, [WARRANTY], [PassageIndex([WARRANTY.replace("24", "36")])]).lead
+    others = [f"The standard case of model {number} is blue." for number in range(10)]
+    ahead = search_earlier(ASKED, [WARRANTY], [PassageIndex([WARRANTY, *others])]).lead
+    even = search_earlier(
+        ASKED, [WARRANTY], [PassageIndex([WARRANTY.replace("24", "36"), *others])]
+    ).lead
 
     assert ahead < -1 < even <= 0.1
+
+
+@pytest.mark.parametrize("passages", [[FEES], ["The standard case is blue."]])
+def test_a_handful_of_passages_of_which_none_fits_says_nothing(passages: list[str]) -> None:
+    assert search_earlier(ASKED, [WARRANTY], [PassageIndex(passages)]).lead == 0
 
 
 def test_passages_are_counted_in_their_order_once() -> None:

@@ -8,6 +8,7 @@ from rag_monitor.language.value_conflicts import (
     ValueConflict,
     states_another_value,
     value_conflicts,
+    values_in,
 )
 
 OLD = "Price list 2023: The basic plan costs 49 euros per month."
@@ -88,4 +89,4 @@ def test_what_is_no_conflict(question: str, answer: str, passages: list[str]) ->
 def test_a_value_in_place_of_the_passages_is_another_one(
     statement: str, passage: str, question: str, another: bool
 ) -> None:
-    assert states_another_value(statement, passage, question) is another
+    assert states_another_value(statement, values_in(passage), question) is another

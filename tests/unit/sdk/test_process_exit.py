@@ -251,6 +251,25 @@ def test_an_attempt_under_way_when_patience_ends_does_not_cost_the_whole_time(
     assert time.monotonic() - start < 10
 
 
+def test_one_attempt_without_an_answer_does_not_cost_a_monitor_that_answers_its_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    outcomes = iter([Outcome(200)] * 3 + [Outcome(0)] + [Outcome(200)] * 100)
+
+    def post(*_: Any) -> Outcome:
+        time.sleep(0.3)
+        return next(outcomes)
+
+    monkeypatch.setattr(Transport, "post", post)
+    recorder = Recorder(Options(max_batch_bytes=1))
+    client.install(recorder)
+    for _ in range(8):
+        with rm.trace(question="q"):
+            pass
+
+    assert recorder.flush_last(30)
+
+
 def _serving(*kinds: str) -> tuple[Any, Any, list[str]]:
     """A server that says `kinds` of messages, and what it was told."""
     messages = iter([{"type": kind} for kind in kinds])

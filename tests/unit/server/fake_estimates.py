@@ -114,13 +114,19 @@ class FakeEstimates:
             notes=("embedded_uncorrected",),
         )
 
-    def score_counts(self, series: Series, window: Window) -> dict[str, Sequence[int]]:
-        """Faithfulness was nearly always high before the newest release; a third was relevant."""
+    def score_counts(self, series: Series, window: Window) -> list[dict[str, Sequence[int]]]:
+        """Faithfulness was nearly always high before the newest release; a third was relevant.
+
+        Another judge gave few scores.
+        """
         if series.metric == "faithfulness":
-            return {"2.0.3": _scores(low=3, high=97), "2.1.0": _scores(low=50, high=50)}
+            return [
+                {"2.0.3": _scores(low=3, high=97), "2.1.0": _scores(low=50, high=50)},
+                {"2.1.0": _scores(low=9, high=9)},
+            ]
         if series.metric == "context_relevance":
-            return {"2.0.3": _scores(low=60, high=40), "2.1.0": _scores(low=50, high=50)}
-        return {}
+            return [{"2.0.3": _scores(low=60, high=40), "2.1.0": _scores(low=50, high=50)}]
+        return []
 
     def judges(self, series: Series, window: Window) -> list[str]:
         return [str(JUDGE)]
