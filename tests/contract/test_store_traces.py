@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import update
 
 from rag_monitor.domain.alert import Alert, AlertState, Finding, Notification, Severity
 from rag_monitor.domain.feedback import Feedback
@@ -19,6 +20,7 @@ from rag_monitor.errors import JudgeTimeout, MalformedPayload, NotFound
 from rag_monitor.i18n import translate
 from rag_monitor.metrics.rag import failed_scores
 from rag_monitor.store.store import Store
+from rag_monitor.store.tables import scores
 from rag_monitor.testing import EPOCH, make_trace
 from tests.contract.evidence import claim, ingest
 
@@ -133,6 +135,26 @@ def test_a_sentence_of_ours_can_be_said_in_chinese_when_it_comes_back(store: Sto
 
     assert stored.detail == "the judge did not answer within 30.0 s"
     assert translate(stored.detail, "zh") == translate(late, "zh") != stored.detail
+
+
+@pytest.mark.parametrize("detail", ["the server said no", None])
+def test_what_an_older_release_writes_beside_a_sentence_of_ours_is_what_is_said(
+    store: Store, detail: str | None
+) -> None:
+    trace = make_trace(id="sentence")
+    ingest(store, trace)
+    late = JudgeTimeout("the judge did not answer within {limit:.1f} s", limit=30.0)
+    (task,) = claim(store)
+    judge = JudgeIdentity(name="openai_compatible", model="big")
+    store.tasks.complete(task, failed_scores(["faithfulness"], late, judge, EPOCH), [])
+    store._database.transact(
+        lambda connection: connection.execute(update(scores).values(detail=detail))
+    )
+
+    (stored,) = store.traces.get("default", trace.trace_id).scores
+
+    assert stored.detail == detail
+    assert detail is None or translate(stored.detail, "zh") == detail
 
 
 def test_unknown_contexts_stay_apart_from_empty_ones(store: Store) -> None:
