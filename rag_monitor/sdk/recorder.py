@@ -145,11 +145,14 @@ class Recorder:
         """Whether traces seem to be open. Threads count at once: it may say so though none is."""
         return self._begun != self._finished
 
-    def flush(self, timeout_s: float) -> bool:
-        """Wait up to `timeout_s`; True when everything produced so far has arrived."""
+    def flush(self, timeout_s: float, unreachable_s: float | None = None) -> bool:
+        """Wait up to `timeout_s`; True when everything produced so far has arrived.
+
+        With `unreachable_s` a monitor that cannot be reached is waited for about that long.
+        """
         if self.closed:  # nobody sends any more
             return not self.waiting
-        return self._sender.flush(timeout_s)
+        return self._sender.flush(timeout_s, unreachable_s)
 
     @property
     def exit_s(self) -> float:
@@ -161,9 +164,7 @@ class Recorder:
 
         One that answers, however late or with "try again", has the whole time.
         """
-        if self.closed:
-            return not self.waiting
-        self._sender.flush(timeout_s, unreachable_s=_UNREACHABLE_S)
+        self.flush(timeout_s, unreachable_s=_UNREACHABLE_S)
         return not self.waiting
 
     def close(self, timeout_s: float) -> bool:

@@ -138,7 +138,7 @@ async def test_a_trace_goes_all_the_way_to_an_estimate(house: House) -> None:
     assert estimate.lower < 0.9 < estimate.upper
 
 
-async def test_rules_rest_as_long_as_they_took(
+async def test_rules_rest_three_times_as_long_as_they_took(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rules on a crowd of apps must not keep all else in the process waiting."""
@@ -150,11 +150,11 @@ async def test_rules_rest_as_long_as_they_took(
         return 1
 
     monkeypatch.setattr(house.jobs, "_check_rules", slow)
-    for _ in range(12):
+    for _ in range(20):
         await house.jobs.check_rules()
         house.clock.advance(15)
 
-    assert [later - earlier for earlier, later in itertools.pairwise(runs)] == [85.0] * 3
+    assert [later - earlier for earlier, later in itertools.pairwise(runs)] == [160.0] * 2
 
 
 async def test_sending_twice_changes_nothing(house: House, judge: ScriptedJudge) -> None:
