@@ -131,21 +131,18 @@ class _Scene:
         template = self._templates[number]
         every = _BATCH * _SENDERS / self.plan.per_second
         due = time.monotonic() + every * number / _SENDERS
-        connection: http.client.HTTPConnection | None = None
-        while not self.stop.wait(max(0.0, due - time.monotonic())):
-            due = max(due + every, time.monotonic() - 1)
-            template.rename(_name(draw.randrange(self.plan.apps) if self.crowded else 0))
-            body, began = bytes(template.renew()), time.monotonic()
-            connection = connection or http.client.HTTPConnection(
-                "127.0.0.1", self.server.port, timeout=10
-            )
-            status, reply = ask(connection, "POST", INGEST, body)
-            self.sent.note(INGEST, began, status, reply)
-            if status == 200:
-                self.acknowledged += template.trace_ids()
-            else:
-                connection.close()
-                connection = None
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=10)
+        with contextlib.closing(connection):
+            while not self.stop.wait(max(0.0, due - time.monotonic())):
+                due = max(due + every, time.monotonic() - 1)
+                template.rename(_name(draw.randrange(self.plan.apps) if self.crowded else 0))
+                body, began = bytes(template.renew()), time.monotonic()
+                status, reply = ask(connection, "POST", INGEST, body)
+                self.sent.note(INGEST, began, status, reply)
+                if status == 200:
+                    self.acknowledged += template.trace_ids()
+                else:
+                    connection.close()  # the next request opens it again
 
     def weigh(self) -> None:
         """Note how much memory it has."""
