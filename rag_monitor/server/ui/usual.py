@@ -79,8 +79,8 @@ class Usual:
             self._baseline(app, release or "", by_release)
             for by_release in self._by_judge(app, metric, judge)
         ]
-        said = [is_unusual(value, one) for one in baselines if sum(one) >= MIN_COMPARED]
-        return "low" if said and all(said) else "fine"
+        unusual = [is_unusual(value, one) for one in baselines if sum(one) >= MIN_COMPARED]
+        return "low" if unusual and all(unusual) else "fine"
 
     def _baseline(self, app: str, release: str, by_release: Mapping[str, _Counts]) -> _Counts:
         enough = {name for name, counts in by_release.items() if sum(counts) >= MIN_COMPARED}
