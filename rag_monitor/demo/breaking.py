@@ -20,7 +20,8 @@ class Break(StrEnum):
 
 
 WATCHED: Final[Mapping[Break, tuple[str, ...]]] = {
-    Break.RETRIEVER: ("context_precision",),
+    # Precision asks which passages the answer used: it stays high where the answer repeats them.
+    Break.RETRIEVER: ("context_sufficiency",),
     Break.GENERATOR: ("faithfulness",),
     Break.BOTH: ("faithfulness", "context_precision"),
 }
