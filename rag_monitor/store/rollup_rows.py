@@ -61,6 +61,10 @@ def dump_rollup(rollup: Rollup) -> dict[str, Any]:
     }
 
 
+_PLACE: Final = 7
+"""Columns of the key, which come first."""
+
+
 def columns_of(table: Table) -> list[ColumnElement[Any]]:
     """What `load_rollups` wants to be selected, in its order; the JSON as text."""
     plain: list[ColumnElement[Any]] = [table.c[name] for name in (*_KEY, *_SUMS)]
@@ -76,12 +80,8 @@ def load_rollups(rows: Sequence[Any]) -> list[Rollup]:
     histograms = _json_of(f"[{','.join([row[-2] for row in rows])}]")
     more = _json_of(f"[{','.join([row[-1] for row in rows])}]")
     loaded = []
-    for number, (
-        project, app, metric, minute, release, judge, dimension,
-        count, total, squares, bad, failed, not_applicable, suspect,
-        weight, weighted_total, weight_squares, weighted_squares,
-        clusters, _, _,
-    ) in enumerate(rows):  # fmt: skip
+    for number, row in enumerate(rows):
+        project, app, metric, minute, release, judge, dimension = row[:_PLACE]
         key = RollupKey(
             project=project,
             app=app,
@@ -91,26 +91,36 @@ def load_rollups(rows: Sequence[Any]) -> list[Rollup]:
             judge=judge,
             dimension=dimension,
         )
-        loaded.append(
-            Rollup(
-                key=key,
-                count=count,
-                total=total,
-                squares=squares,
-                bad=bad,
-                failed=failed,
-                not_applicable=not_applicable,
-                suspect=suspect,
-                histogram=tuple(histograms[number]),
-                weight=weight,
-                weighted_total=weighted_total,
-                weight_squares=weight_squares,
-                weighted_squares=weighted_squares,
-                moments=more[number],
-                clusters=load_buckets(clusters),
-            )
-        )
+        loaded.append(_rollup(key, row, histograms[number], more[number]))
     return loaded
+
+
+def _rollup(
+    key: RollupKey, row: Any, histogram: Sequence[int], moments: dict[str, float]
+) -> Rollup:
+    """A row, whose sums follow the columns of the key."""
+    (
+        count, total, squares, bad, failed, not_applicable, suspect,
+        weight, weighted_total, weight_squares, weighted_squares,
+        clusters, _, _,
+    ) = row[_PLACE:]  # fmt: skip
+    return Rollup(
+        key=key,
+        count=count,
+        total=total,
+        squares=squares,
+        bad=bad,
+        failed=failed,
+        not_applicable=not_applicable,
+        suspect=suspect,
+        histogram=tuple(histogram),
+        weight=weight,
+        weighted_total=weighted_total,
+        weight_squares=weight_squares,
+        weighted_squares=weighted_squares,
+        moments=moments,
+        clusters=load_buckets(clusters),
+    )
 
 
 def _json_of(text: str) -> Any:
@@ -164,39 +174,19 @@ def load_sums(rows: Sequence[Any]) -> list[Rollup]:
     histograms = _json_of(f"[{','.join([f'[{row[-2] or str()}]' for row in rows])}]")
     more = _json_of(f"[{','.join([f'[{row[-1] or str()}]' for row in rows])}]")
     loaded = []
-    for number, (
-        project, app, metric, release, judge, dimension, minute,
-        count, total, squares, bad, failed, not_applicable, suspect,
-        weight, weighted_total, weight_squares, weighted_squares,
-        clusters, _, _,
-    ) in enumerate(rows):  # fmt: skip
-        loaded.append(
-            Rollup(
-                key=RollupKey(
-                    project=project,
-                    app=app,
-                    metric=metric,
-                    minute=minute,
-                    release=release,
-                    judge=judge,
-                    dimension=dimension,
-                ),
-                count=count,
-                total=total,
-                squares=squares,
-                bad=bad,
-                failed=failed,
-                not_applicable=not_applicable,
-                suspect=suspect,
-                histogram=tuple(map(sum, zip(*histograms[number], strict=True))),
-                weight=weight,
-                weighted_total=weighted_total,
-                weight_squares=weight_squares,
-                weighted_squares=weighted_squares,
-                moments=_added(more[number]),
-                clusters=load_buckets(clusters),
-            )
+    for number, row in enumerate(rows):
+        project, app, metric, release, judge, dimension, minute = row[:_PLACE]
+        key = RollupKey(
+            project=project,
+            app=app,
+            metric=metric,
+            minute=minute,
+            release=release,
+            judge=judge,
+            dimension=dimension,
         )
+        counts = list(map(sum, zip(*histograms[number], strict=True)))
+        loaded.append(_rollup(key, row, counts, _added(more[number])))
     return loaded
 
 

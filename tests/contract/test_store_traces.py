@@ -14,7 +14,14 @@ from rag_monitor.domain.hit import Hit, HitKind
 from rag_monitor.domain.judgement import JudgeIdentity
 from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.stored import TraceQuery
-from rag_monitor.domain.trace import Expected, Retrieval, RetrievedDocument, TraceStatus, Usage
+from rag_monitor.domain.trace import (
+    Expected,
+    Retrieval,
+    RetrievedDocument,
+    Trace,
+    TraceStatus,
+    Usage,
+)
 from rag_monitor.domain.window import Window
 from rag_monitor.errors import JudgeTimeout, MalformedPayload, NotFound
 from rag_monitor.i18n import translate
@@ -123,30 +130,32 @@ def test_what_a_server_said_and_the_model_that_answered_stay_with_a_score(store:
     assert {score.judge.served_model for score in stored if score.judge} == {"small", ""}
 
 
-def test_a_sentence_of_ours_can_be_said_in_chinese_when_it_comes_back(store: Store) -> None:
+LATE = JudgeTimeout("the judge did not answer within {limit:.1f} s", limit=30.0)
+
+
+def _judged_too_late(store: Store) -> Trace:
     trace = make_trace(id="sentence")
     ingest(store, trace)
-    late = JudgeTimeout("the judge did not answer within {limit:.1f} s", limit=30.0)
     (task,) = claim(store)
     judge = JudgeIdentity(name="openai_compatible", model="big")
-    store.tasks.complete(task, failed_scores(["faithfulness"], late, judge, EPOCH), [])
+    store.tasks.complete(task, failed_scores(["faithfulness"], LATE, judge, EPOCH), [])
+    return trace
+
+
+def test_a_sentence_of_ours_can_be_said_in_chinese_when_it_comes_back(store: Store) -> None:
+    trace = _judged_too_late(store)
 
     (stored,) = store.traces.get("default", trace.trace_id).scores
 
     assert stored.detail == "the judge did not answer within 30.0 s"
-    assert translate(stored.detail, "zh") == translate(late, "zh") != stored.detail
+    assert translate(stored.detail, "zh") == translate(LATE, "zh") != stored.detail
 
 
 @pytest.mark.parametrize("detail", ["the server said no", None])
 def test_what_an_older_release_writes_beside_a_sentence_of_ours_is_what_is_said(
     store: Store, detail: str | None
 ) -> None:
-    trace = make_trace(id="sentence")
-    ingest(store, trace)
-    late = JudgeTimeout("the judge did not answer within {limit:.1f} s", limit=30.0)
-    (task,) = claim(store)
-    judge = JudgeIdentity(name="openai_compatible", model="big")
-    store.tasks.complete(task, failed_scores(["faithfulness"], late, judge, EPOCH), [])
+    trace = _judged_too_late(store)
     store._database.transact(
         lambda connection: connection.execute(update(scores).values(detail=detail))
     )

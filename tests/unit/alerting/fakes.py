@@ -10,6 +10,8 @@ from typing import Any
 from rag_monitor.aggregation.combine import BadCount, Outcomes
 from rag_monitor.aggregation.latencies import LatencySummary
 from rag_monitor.aggregation.steps import steps
+from rag_monitor.alerting.evaluator import Evaluator
+from rag_monitor.alerting.options import AlertOptions
 from rag_monitor.alerting.rules import default_rules
 from rag_monitor.domain.alert import (
     Alert,
@@ -24,6 +26,7 @@ from rag_monitor.domain.alert import (
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.incident import Incident
 from rag_monitor.domain.ports import BudgetState
+from rag_monitor.domain.rollup import LATENCY_BUCKETS_S
 from rag_monitor.domain.rule_state import RuleState, WindowChoice
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.stored import Lease
@@ -385,3 +388,16 @@ class WorstTraces:
         knowledge_base: str | None = None,
     ) -> Sequence[str]:
         return self._ids
+
+
+def look(estimates: FakeEstimates, item: AlertRule, app: str = APP) -> Finding:
+    """What a rule sees at the epoch."""
+    return Evaluator(estimates, AlertOptions()).evaluate(item, app, EPOCH)
+
+
+def latency(*counts_at: tuple[float, int]) -> LatencySummary:
+    """So many traces in the bucket that ends at so many seconds."""
+    histogram = [0] * (len(LATENCY_BUCKETS_S) + 1)
+    for bound, count in counts_at:
+        histogram[LATENCY_BUCKETS_S.index(bound)] += count
+    return LatencySummary(count=sum(histogram), histogram=tuple(histogram))

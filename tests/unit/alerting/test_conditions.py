@@ -8,23 +8,17 @@ from datetime import timedelta
 import pytest
 
 from rag_monitor.aggregation.combine import BadCount, Outcomes
-from rag_monitor.aggregation.latencies import LatencySummary
 from rag_monitor.alerting.conditions import wording
 from rag_monitor.alerting.evaluator import Evaluator
 from rag_monitor.alerting.options import AlertOptions
 from rag_monitor.domain.alert import AlertRule, Finding, RuleKind
 from rag_monitor.domain.hit import HitKind
-from rag_monitor.domain.rollup import LATENCY_BUCKETS_S
 from rag_monitor.domain.window import Estimate, Series, Window
 from rag_monitor.metrics.names import with_display_names
 from rag_monitor.testing import EPOCH
-from tests.unit.alerting.fakes import APP, FakeEstimates, estimate, rule
+from tests.unit.alerting.fakes import APP, FakeEstimates, estimate, latency, look, rule
 
 DROP = rule(RuleKind.DROP, metric="faithfulness")
-
-
-def _look(estimates: FakeEstimates, item: AlertRule, app: str = APP) -> Finding:
-    return Evaluator(estimates, AlertOptions()).evaluate(item, app, EPOCH)
 
 
 def _against(now: Estimate, before: Estimate) -> FakeEstimates:
@@ -37,7 +31,7 @@ def _against(now: Estimate, before: Estimate) -> FakeEstimates:
 
 
 def test_a_drop_beyond_chance_and_large_enough_fires_with_all_its_numbers() -> None:
-    found = _look(_against(estimate(0.71, 212), estimate(0.93, 340)), DROP)
+    found = look(_against(estimate(0.71, 212), estimate(0.93, 340)), DROP)
 
     assert found.active is True
     assert (found.value, found.baseline) == (0.71, 0.93)
@@ -80,7 +74,7 @@ def test_the_worst_traces_come_from_the_minutes_that_were_counted(seconds: int, 
     ],
 )
 def test_a_drop_needs_both_size_and_evidence(now: Estimate, before: Estimate, active: bool) -> None:
-    assert _look(_against(now, before), DROP).active is active
+    assert look(_against(now, before), DROP).active is active
 
 
 @pytest.mark.parametrize(
@@ -94,7 +88,7 @@ def test_a_drop_needs_both_size_and_evidence(now: Estimate, before: Estimate, ac
     ],
 )
 def test_too_little_or_unlike_data_cannot_be_told(now: Estimate, before: Estimate) -> None:
-    found = _look(_against(now, before), DROP)
+    found = look(_against(now, before), DROP)
 
     assert found.active is None
     assert found.summary
@@ -105,11 +99,11 @@ def test_a_rule_may_say_how_sure_it_wants_to_be() -> None:
     sides = _against(estimate(0.72, 100), estimate(0.88, 100))
     eager = rule(RuleKind.DROP, metric="faithfulness", params={"confidence": 0.95})
 
-    found = _look(sides, eager)
+    found = look(sides, eager)
 
     assert found.active is True
     assert "95% interval" in found.summary
-    assert _look(sides, DROP).active is False
+    assert look(sides, DROP).active is False
 
 
 @pytest.mark.parametrize(
@@ -129,14 +123,14 @@ def test_an_interval_says_its_level_unless_its_ends_have_two(
     estimates = FakeEstimates(
         scores=lambda series, window: estimate(0.71, 400),
         hits=lambda name, window: estimate(0.71, 400),
-        latencies=lambda window: _latency((1.28, 400)),
+        latencies=lambda window: latency((1.28, 400)),
         counts=lambda window: BadCount(
             judge="j", judged=400, bad=40, effective_judged=400.0, effective_bad=40.0
         ),
         outcome=Outcomes(scored=380, failed=20),
     )
 
-    found = _look(estimates, item)
+    found = look(estimates, item)
 
     assert found.lower is not None
     assert found.upper is not None
@@ -145,7 +139,7 @@ def test_an_interval_says_its_level_unless_its_ends_have_two(
 
 def test_a_drop_against_last_week_looks_at_the_same_hours() -> None:
     estimates = _against(estimate(0.7), estimate(0.9))
-    _look(estimates, rule(RuleKind.DROP, metric="faithfulness", params={"baseline": "last_week"}))
+    look(estimates, rule(RuleKind.DROP, metric="faithfulness", params={"baseline": "last_week"}))
 
     ends = {window.end for window in estimates.attempted}
     assert ends == {EPOCH, EPOCH - timedelta(days=7)}
@@ -157,7 +151,7 @@ def test_a_drop_against_the_release_before_names_both() -> None:
         baseline=estimate(0.9, release="v41"),
         release_names=["v42", "v41"],
     )
-    found = _look(
+    found = look(
         estimates,
         rule(RuleKind.DROP, metric="faithfulness", params={"baseline": "previous_release"}),
     )
@@ -170,8 +164,8 @@ def test_a_drop_against_the_release_before_names_both() -> None:
 def test_a_first_release_has_nothing_to_be_compared_with() -> None:
     item = rule(RuleKind.DROP, metric="faithfulness", params={"baseline": "previous_release"})
 
-    assert _look(FakeEstimates(release_names=["v1"]), item).active is None
-    assert _look(FakeEstimates(), item).notes == ("no_release",)
+    assert look(FakeEstimates(release_names=["v1"]), item).active is None
+    assert look(FakeEstimates(), item).notes == ("no_release",)
 
 
 @pytest.mark.parametrize(
@@ -187,7 +181,7 @@ def test_a_first_release_has_nothing_to_be_compared_with() -> None:
 def test_a_threshold_fires_on_the_whole_interval(
     value: float, params: dict[str, float], active: bool
 ) -> None:
-    found = _look(
+    found = look(
         FakeEstimates(scores=lambda series, window: estimate(value)),
         rule(RuleKind.THRESHOLD, metric="faithfulness", params=params),
     )
@@ -198,7 +192,7 @@ def test_a_threshold_fires_on_the_whole_interval(
 
 def test_a_rule_on_inventions_speaks_of_their_share() -> None:
     item = rule(RuleKind.THRESHOLD, metric="fault:invented", params={"above": 0.1})
-    found = _look(FakeEstimates(scores=lambda series, window: estimate(0.4, 200)), item)
+    found = look(FakeEstimates(scores=lambda series, window: estimate(0.4, 200)), item)
 
     assert found.active is True
     spoken = with_display_names(found.summary, "en")
@@ -210,7 +204,7 @@ def test_a_rule_on_inventions_speaks_of_their_share() -> None:
     ("needed", "said"), [(30, "10 judged, 30 are needed"), (1, "10 judged, they give no interval")]
 )
 def test_a_threshold_without_an_interval_cannot_be_told(needed: int, said: str) -> None:
-    found = _look(
+    found = look(
         FakeEstimates(scores=lambda series, window: estimate(0.1, 10)),
         rule(RuleKind.THRESHOLD, metric="faithfulness", params={"below": 0.8}, min_judged=needed),
     )
@@ -231,9 +225,9 @@ def _silent(sent: Callable[[float], int]) -> FakeEstimates:
 def test_no_data_forgets_apps_that_were_silent_for_a_week_but_not_those_named() -> None:
     long_ago = _silent(lambda ago: 10 if ago > 8 * 24 else 0)
 
-    assert _look(long_ago, rule()).active is False
-    assert _look(long_ago, rule(params={"since_s": 9 * 86_400})).active is True
-    assert _look(long_ago, rule(app=APP)).active is True
+    assert look(long_ago, rule()).active is False
+    assert look(long_ago, rule(params={"since_s": 9 * 86_400})).active is True
+    assert look(long_ago, rule(app=APP)).active is True
 
 
 @pytest.mark.parametrize(
@@ -252,20 +246,20 @@ def test_no_data_forgets_apps_that_were_silent_for_a_week_but_not_those_named() 
 def test_no_data_expects_only_those_to_send_who_sent_regularly(
     sent: Callable[[float], int], expected: bool | None
 ) -> None:
-    assert _look(_silent(sent), rule()).active is expected
+    assert look(_silent(sent), rule()).active is expected
 
 
 def test_the_first_traces_of_a_new_app_are_no_sign_that_it_fell_silent() -> None:
     """They may arrive between the two questions: nothing yet in the window, then something."""
     new = _silent(lambda ago: 30 if ago < 1 else 0)
 
-    assert _look(new, rule()).active is False
+    assert look(new, rule()).active is False
 
 
 def test_a_share_falls_by_points_from_percent_to_percent() -> None:
     refusals = rule(RuleKind.DROP, metric="satisfaction_rate")
 
-    found = _look(_against(estimate(0.71, 212), estimate(0.93, 340)), refusals)
+    found = look(_against(estimate(0.71, 212), estimate(0.93, 340)), refusals)
 
     assert found.unit == "share"
     assert "fell from 93.0% to 71.0% (−22.0 points, 99.9% interval" in found.summary
@@ -274,7 +268,7 @@ def test_a_share_falls_by_points_from_percent_to_percent() -> None:
 
 
 def test_nothing_is_rounded_to_nothing() -> None:
-    found = _look(_against(estimate(0.0, 400), estimate(1.0, 400)), DROP)
+    found = look(_against(estimate(0.0, 400), estimate(1.0, 400)), DROP)
 
     assert "fell from 1.000 to 0.000" in found.summary
 
@@ -283,7 +277,7 @@ def test_errors_fire_beyond_chance_and_never_on_a_handful_of_traces() -> None:
     def told(ok: int, error: int) -> Finding:
         counts = {"ok": ok, "error": error}
         source = FakeEstimates(trace_counts=lambda app, window: counts)
-        return _look(source, rule(RuleKind.ERROR_RATE))
+        return look(source, rule(RuleKind.ERROR_RATE))
 
     outage, usual, toy = told(70, 30), told(95, 5), told(0, 2)
 
@@ -298,9 +292,9 @@ def test_errors_fire_beyond_chance_and_never_on_a_handful_of_traces() -> None:
 def test_judge_failures_need_evidence() -> None:
     item = rule(RuleKind.JUDGE_FAILURES, metric="faithfulness")
 
-    few = _look(FakeEstimates(outcome=Outcomes(scored=10, failed=9)), item)
-    chance = _look(FakeEstimates(outcome=Outcomes(scored=88, failed=12)), item)
-    many = _look(FakeEstimates(outcome=Outcomes(scored=70, failed=30)), item)
+    few = look(FakeEstimates(outcome=Outcomes(scored=10, failed=9)), item)
+    chance = look(FakeEstimates(outcome=Outcomes(scored=88, failed=12)), item)
+    many = look(FakeEstimates(outcome=Outcomes(scored=70, failed=30)), item)
 
     assert (few.active, chance.active, many.active) == (None, False, True)
     assert "30 of 100" in many.summary
@@ -310,14 +304,14 @@ def test_a_budget_that_is_spent_is_no_failure_of_the_judge() -> None:
     item = rule(RuleKind.JUDGE_FAILURES, metric="faithfulness")
     shed = Outcomes(scored=70, failed=30, shed=30)
 
-    found = _look(FakeEstimates(outcome=shed), item)
+    found = look(FakeEstimates(outcome=shed), item)
 
     assert found.active is False
     assert "0 of 70" in found.summary
 
 
 def test_the_suspect_share_links_the_worst_traces() -> None:
-    found = _look(
+    found = look(
         FakeEstimates(outcome=Outcomes(scored=80, suspect=20)),
         rule(RuleKind.SUSPECT, metric="faithfulness"),
     )
@@ -332,7 +326,7 @@ def test_the_name_that_lost_most_is_reported_and_the_others_are_named() -> None:
     def hits(name: str, window: Window) -> Estimate:
         return estimate(now[name] if window.end == EPOCH else 0.9)
 
-    found = _look(
+    found = look(
         FakeEstimates(
             hits=hits,
             hit_name_list=[
@@ -350,7 +344,7 @@ def test_the_name_that_lost_most_is_reported_and_the_others_are_named() -> None:
 
 
 def test_a_hit_rate_rule_looks_only_at_its_kind() -> None:
-    found = _look(
+    found = look(
         FakeEstimates(
             hits=lambda name, window: estimate(0.1 if window.end == EPOCH else 0.9),
             hit_name_list=[(HitKind.PLUGIN, "search")],
@@ -363,76 +357,12 @@ def test_a_hit_rate_rule_looks_only_at_its_kind() -> None:
 
 @pytest.mark.parametrize(("value", "active"), [(0.0, True), (0.4, True), (0.5, False)])
 def test_an_absolute_hit_rate_needs_no_baseline(value: float, active: bool) -> None:
-    found = _look(
+    found = look(
         FakeEstimates(hits=lambda name, window: estimate(value)),
         rule(RuleKind.HIT_RATE, metric="plugin", params={"name": "search", "min_rate": 0.5}),
     )
 
     assert found.active is active
-
-
-def _latency(*counts_at: tuple[float, int]) -> LatencySummary:
-    """So many traces in the bucket that ends at so many seconds."""
-    histogram = [0] * (len(LATENCY_BUCKETS_S) + 1)
-    for bound, count in counts_at:
-        histogram[LATENCY_BUCKETS_S.index(bound)] += count
-    return LatencySummary(count=sum(histogram), histogram=tuple(histogram))
-
-
-def test_latency_fires_when_the_whole_interval_is_slower() -> None:
-    item = rule(RuleKind.LATENCY, metric="end_to_end_ms")
-    fast, slow = _latency((1.28, 400)), _latency((1.28, 200), (5.12, 200))
-
-    slower = FakeEstimates(latencies=lambda window: slow if window.end == EPOCH else fast)
-    same = FakeEstimates(latencies=lambda window: fast)
-    few = FakeEstimates(latencies=lambda window: _latency((1.28, 20)))
-
-    assert _look(slower, item).active is True
-    assert "p90 of end_to_end_ms" in _look(slower, item).summary
-    assert _look(same, item).active is False
-    assert _look(few, item).active is None
-
-
-def test_a_high_percentile_is_not_slower_than_a_baseline_of_few_traces() -> None:
-    """A p99 of 100 traces may be beyond the slowest of them: it cannot say what is slower."""
-    item = rule(RuleKind.LATENCY, metric="end_to_end_ms", params={"quantile": 0.99})
-    slow = _latency((1.28, 200), (5.12, 800))
-
-    def against(count: int) -> Finding:
-        return _look(
-            FakeEstimates(
-                latencies=lambda window: slow if window.end == EPOCH else _latency((1.28, count))
-            ),
-            item,
-        )
-
-    assert against(100).active is None
-    assert "757 are needed" in against(100).summary
-    assert "757" in against(100).summary_zh
-    assert against(757).active is True
-
-
-def test_the_interval_of_a_latency_without_an_upper_end_says_so() -> None:
-    item = rule(
-        RuleKind.LATENCY, metric="end_to_end_ms", params={"quantile": 0.99, "max_ms": 700.0}
-    )
-    found = _look(FakeEstimates(latencies=lambda window: _latency((1.28, 60))), item)
-
-    assert found.active is True
-    assert (found.upper, found.level) == (None, 0.999)
-    assert "no upper end" in found.summary
-    assert "无上限" in found.summary_zh
-
-
-def test_latency_against_a_limit() -> None:
-    estimates = FakeEstimates(latencies=lambda window: _latency((1.28, 400)))
-
-    def at(limit: float) -> bool | None:
-        item = rule(RuleKind.LATENCY, metric="end_to_end_ms", params={"max_ms": limit})
-        return _look(estimates, item).active
-
-    assert at(1000.0) is True
-    assert at(2000.0) is False
 
 
 def _bad(judged: int, bad: int) -> BadCount:
@@ -455,7 +385,7 @@ def _bad(judged: int, bad: int) -> BadCount:
     ],
 )
 def test_burn_rate_is_gated(long: BadCount, short: BadCount, active: bool | None) -> None:
-    found = _look(
+    found = look(
         FakeEstimates(counts=lambda window: long if window.length == timedelta(hours=1) else short),
         rule(RuleKind.BURN_RATE, metric="faithfulness"),
     )
@@ -492,7 +422,7 @@ def test_a_rule_can_watch_one_knowledge_base_and_says_so(
             return ["c" * 32]
 
     item = rule(kind, metric="faithfulness", params={**params, "knowledge_base": "loans"})
-    found = _look(Watched(), item)
+    found = look(Watched(), item)
 
     assert found.active is True
     assert set(seen) == {"loans"}
