@@ -111,6 +111,7 @@ def default_rules(app: str = "*", project: str = "default") -> list[AlertRule]:
     return [
         *drops("faithfulness", "faithfulness"),
         *drops("context_precision", "context precision"),
+        *drops("context_sufficiency", "context sufficiency"),
         rule(
             "end-to-end latency",
             RuleKind.LATENCY,

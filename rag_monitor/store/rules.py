@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Final
 
@@ -16,7 +17,10 @@ from rag_monitor.store.rule_state_tables import rule_windows
 from rag_monitor.store.tables import rules, secrets, silences
 
 _SHIPPED: Final = "default rules shipped"
-"""A mark beside the secrets, which hold the other facts that an installation makes up once."""
+"""A mark beside the secrets, which hold the other facts that an installation makes up once.
+
+Its value is a JSON list of the names of the rules that the project was given.
+"""
 
 
 class Rules:
@@ -83,20 +87,32 @@ class Rules:
         self._database.transact(work)
 
     def ship(self, project: str, defaults: Sequence[AlertRule]) -> bool:
-        """Save `defaults` unless this project was given defaults before; True when it was now.
+        """Give the project those of `defaults` that it was never given; True when there were any.
 
-        The mark outlives the rules: a project whose rules were all removed stays without. With no
-        `defaults` it stays without from the beginning.
+        The mark outlives the rules: what was removed stays removed, and a project in which no
+        shipped rule is left is given none that came with a newer release. With no `defaults` it
+        stays without from the beginning.
         """
 
         def work(connection: Connection) -> bool:
-            mark = {"project": project, "name": _SHIPPED, "value": b""}
-            statement = self._database.insert(secrets).on_conflict_do_nothing()
-            if not connection.execute(statement.values(mark)).rowcount:
+            mark = secrets.c.project == project, secrets.c.name == _SHIPPED
+            before = connection.execute(select(secrets.c.value).where(*mark)).scalar()
+            given = set(json.loads(before)) if before is not None else set()
+            new = [rule for rule in defaults if rule.name not in given]
+            if before is not None and not new:
+                return False
+            names = json.dumps(sorted({*given, *(rule.name for rule in new)})).encode()
+            row = {"project": project, "name": _SHIPPED, "value": names}
+            statement = self._database.insert(secrets)
+            statement = statement.on_conflict_do_update(
+                index_elements=["project", "name"], set_={"value": statement.excluded["value"]}
+            )
+            connection.execute(statement, [row])
+            if before is not None and not _has_shipped(connection, project):
                 return False
             rows = [
                 {"project": project, "name": r.name, "body": dump_rule(r), "updated_at": now}
-                for r in defaults
+                for r in new
             ]
             # A rule that somebody has put in under that name is theirs.
             if rows:
@@ -116,3 +132,8 @@ class Rules:
         removed = self._database.transact(lambda connection: connection.execute(statement).rowcount)
         if not removed:
             raise NotFound("project {project!r} has no rule {name!r}", project=project, name=name)
+
+
+def _has_shipped(connection: Connection, project: str) -> bool:
+    bodies = connection.execute(select(rules.c.body).where(rules.c.project == project)).scalars()
+    return any(load_rule(body).shipped for body in bodies)

@@ -95,6 +95,28 @@ def test_default_rules_that_were_deleted_are_not_shipped_again(store: Store) -> 
     assert store.rules.all("default") == []
 
 
+def test_a_rule_that_a_newer_release_ships_is_added_to_what_is_left(store: Store) -> None:
+    other, new = replace(RULE, name="other", shipped=True), replace(RULE, name="new", shipped=True)
+    store.rules.ship("default", [replace(RULE, shipped=True), other])
+    store.rules.delete("default", RULE.name)
+
+    assert store.rules.ship("default", [replace(RULE, shipped=True), other, new])
+    assert [rule.name for rule in store.rules.all("default")] == ["new", "other"]
+    assert not store.rules.ship("default", [replace(RULE, shipped=True), other, new])
+
+
+def test_a_project_without_shipped_rules_stays_without_those_of_a_newer_release(
+    store: Store,
+) -> None:
+    store.rules.ship("default", [replace(RULE, shipped=True)])
+    store.rules.delete("default", RULE.name)
+    own = replace(RULE, name="own")
+    store.rules.save(own)
+
+    assert not store.rules.ship("default", [replace(RULE, name="new", shipped=True)])
+    assert store.rules.all("default") == [own]
+
+
 def test_rules_are_saved_replaced_and_deleted_per_project(store: Store) -> None:
     store.rules.save(RULE)
     store.rules.save(replace(RULE, project="other"))

@@ -88,6 +88,8 @@ RULES: Final = {
     "answer supported drop": msgid("answer supported drop"),
     "context precision below last release": msgid("context precision below last release"),
     "context precision drop": msgid("context precision drop"),
+    "context sufficiency below last release": msgid("context sufficiency below last release"),
+    "context sufficiency drop": msgid("context sufficiency drop"),
     "end-to-end latency": msgid("end-to-end latency"),
     "error rate": msgid("error rate"),
     "faithfulness below last release": msgid("faithfulness below last release"),

@@ -30,7 +30,7 @@ HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 MONDAY = EPOCH.replace(hour=0, minute=0, second=0, microsecond=0) - EPOCH.weekday() * DAY
 JUDGE = JudgeIdentity(name="embedded", model="m")
-METRICS = ("faithfulness", "context_precision")
+METRICS = ("faithfulness", "context_precision", "context_sufficiency")
 
 
 def asked(

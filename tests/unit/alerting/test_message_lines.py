@@ -30,7 +30,10 @@ def test_a_line_gives_the_number_with_its_unit_and_what_it_is_held_against(
 
 
 def test_one_incident_that_fires_every_shipped_rule_it_can_is_told_in_full() -> None:
-    names = ("faithfulness drop", "context precision drop", "end-to-end latency", "hit rate drop")
+    names = (
+        *("faithfulness drop", "context precision drop", "context sufficiency drop"),
+        *("end-to-end latency", "hit rate drop"),
+    )
 
     message = compose([notification(rule_name=name) for name in names])
 

@@ -27,6 +27,7 @@ def test_the_shipped_rules_can_work() -> None:
     kinds = [(item.kind, item.metric) for item in rules]
     assert (RuleKind.DROP, "faithfulness") in kinds
     assert (RuleKind.DROP, "context_precision") in kinds
+    assert (RuleKind.DROP, "context_sufficiency") in kinds
     assert (RuleKind.LATENCY, "end_to_end_ms") in kinds
     others = {RuleKind.ERROR_RATE, RuleKind.HIT_RATE, RuleKind.NO_DATA, RuleKind.JUDGE_FAILURES}
     assert others <= {k for k, _ in kinds}

@@ -17,12 +17,18 @@ from rag_monitor.testing import EPOCH, ManualClock, make_trace
 from tests.unit.aggregation.memory import MemoryRollups
 from tests.unit.alerting.fakes import FakeAlerts, FakeRules, WorstTraces
 
-METRICS = ("faithfulness", "context_precision", "context_relevance", "answer_relevance")
+METRICS = (
+    *("faithfulness", "context_precision", "context_relevance", "context_sufficiency"),
+    "answer_relevance",
+)
 HOUR = timedelta(hours=1)
 
 
-def asked(ago: timedelta, *, failed: bool = False) -> TraceFacts:
-    """A question with perfect passages, judged; failed: the model gave no answer."""
+def asked(ago: timedelta, *, failed: bool = False, sufficient: float = 0.9) -> TraceFacts:
+    """A question with perfect passages, judged; failed: the model gave no answer.
+
+    Passages that are not sufficient are of another subject; the answer follows them all the same.
+    """
     trace = make_trace(
         app="shop",
         answer=None if failed else "The warranty lasts 24 months.",
@@ -35,6 +41,7 @@ def asked(ago: timedelta, *, failed: bool = False) -> TraceFacts:
         Aspect.RELEVANCE: 0.9,
         Aspect.USEFULNESS: useful,
         Aspect.GRADE: 0.9,
+        Aspect.SUFFICIENCY: sufficient,
     }
     judgement = Judgement(
         identity=JudgeIdentity(name="embedded", model="m"),
@@ -64,6 +71,14 @@ def test_an_outage_of_the_model_is_not_taken_for_bad_retrieval() -> None:
 
     assert fired(outage) == {"error rate"}
     assert fired(asked(ago) for ago in minutes) == set()
+
+
+def test_a_broken_retriever_is_told_although_the_answers_follow_their_passages() -> None:
+    minutes = [timedelta(minutes=n) for n in range(1, 120) for _ in range(3)]
+
+    told = fired(asked(ago, sufficient=0.2 if ago < HOUR else 0.9) for ago in minutes)
+
+    assert told == {"context sufficiency drop"}
 
 
 def test_an_app_that_somebody_tried_out_pages_nobody() -> None:
