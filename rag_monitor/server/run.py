@@ -8,7 +8,6 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from types import FrameType
@@ -39,6 +38,7 @@ from rag_monitor.server.wiring import wire_services
 from rag_monitor.store.names import Naming
 from rag_monitor.store.store import Store
 from rag_monitor.worker.runtime import Runtime, build_runtime
+from rag_monitor.worker.thread import WorkerThread
 
 if TYPE_CHECKING:
     from rag_monitor.server.grpc_otlp import GrpcOtlp
@@ -47,8 +47,6 @@ _SHUTDOWN_S = 10
 """Requests that are being answered get this long, or the drain time if that is shorter."""
 _CLOSING_S = 1.0
 """Each of the last things gets this long once the drain time is over."""
-_JOB_THREADS = 32
-"""More than there are jobs: one that hangs keeps none of the others from running."""
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _FORCED_S = 0.1
 """How often a server that is stopping looks whether it must stop at once."""
@@ -76,7 +74,6 @@ class _Process:
         settings = self.settings
         check_reach(settings, settings.host)
         clock = SharedClock()
-        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_JOB_THREADS, "jobs"))
         stopping = Stopping(settings.worker.drain_s)
         naming = Naming(limits=settings.names, rewrite_app=Rewriting(settings.apps).rewritten)
         store = await asyncio.to_thread(Store.open, settings.store_options, clock, naming)
@@ -106,9 +103,9 @@ class _Process:
                 store.writer.start()
             for work in services.background:
                 work.start()
-            drained = asyncio.create_task(_drain(runtime, stopping))
-            if runtime.worker is not None:
-                await runtime.worker.start()
+            worker = WorkerThread(runtime)
+            drained = asyncio.create_task(_drain(worker, stopping))
+            await worker.start()
             try:
                 yield
             finally:
@@ -116,16 +113,15 @@ class _Process:
                 await drained
                 for work in services.background:
                     work.stop()
-                await runtime.close()
+                await worker.close()
 
         return lifespan
 
 
-async def _drain(runtime: Runtime, stopping: Stopping) -> None:
+async def _drain(worker: WorkerThread, stopping: Stopping) -> None:
     """Have the worker end what it has begun while the last requests are still answered."""
     await stopping.begun()
-    if runtime.worker is not None:
-        await runtime.worker.stop()
+    await worker.stop()
 
 
 class _Server(uvicorn.Server):

@@ -29,6 +29,7 @@ from rag_monitor.installation import install_command
 from rag_monitor.store.failures import is_lost_connection, is_retryable, reason, translate
 from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.outage import SharedOutage
+from rag_monitor.store.write_turns import WriteTurns
 
 T = TypeVar("T")
 
@@ -155,7 +156,7 @@ class Database:
         self.is_postgresql: Final = self.url.get_backend_name() == "postgresql"
         self.dialect: Final = self.url.get_backend_name()
         self._retry_s = options.retry_s
-        self._write_lock = threading.Lock()
+        self._turns = WriteTurns()
         self._joined = threading.local()
         self.doubted = False
         """Whether a change was refused, by what may refuse every other, since this was set back."""
@@ -239,7 +240,7 @@ class Database:
         Raises:
             StoreError: It did not go through.
         """
-        if not self._write_lock.acquire(timeout=turn_s):
+        if not self._turns.acquire(urgent=self._is_reserved, timeout_s=turn_s):
             return False
         try:
             for again in (True, False):
@@ -251,7 +252,7 @@ class Database:
                     if not (again and is_lost_connection(error)):
                         raise self._refused(error) from error
         finally:
-            self._write_lock.release()
+            self._turns.release()
         return True
 
     def _translated(self, error: SQLAlchemyError) -> StoreError:
@@ -311,17 +312,22 @@ class Database:
         """Whatever this thread asks within goes over connections that are kept for such.
 
         Pages and judging may use up all others: what takes traces in, who leads and whether the
-        database answers must not depend on that. SQLite has one connection that writes, for all.
+        database answers must not depend on that. SQLite has one connection that writes, for all;
+        there they have their turn before the others.
         """
-        outer = getattr(self._joined, "reserved", False)
+        outer = self._is_reserved
         self._joined.reserved = True
         try:
             yield
         finally:
             self._joined.reserved = outer
 
+    @property
+    def _is_reserved(self) -> bool:
+        return getattr(self._joined, "reserved", False)
+
     def _for_reading(self) -> Engine:
-        return self._set_aside if getattr(self._joined, "reserved", False) else self._reader
+        return self._set_aside if self._is_reserved else self._reader
 
     def _for_writing(self) -> Engine:
         return self._for_reading() if self.is_postgresql else self._writer
@@ -386,8 +392,11 @@ class Database:
         if self.is_postgresql:
             yield
             return
-        with self._write_lock:
+        self._turns.acquire(urgent=self._is_reserved)
+        try:
             yield
+        finally:
+            self._turns.release()
 
 
 def _aside(options: StoreOptions) -> int:
