@@ -23,6 +23,7 @@ from rag_monitor.store.engine import Database
 from rag_monitor.store.feedback_tables import reported_session_scores
 from rag_monitor.store.label_marks import newest_marks
 from rag_monitor.store.tables import feedback, reported_scores, scores, traces
+from rag_monitor.store.trace_reads import grouped_by_day
 from rag_monitor.store.trace_rows import minute_of
 from rag_monitor.store.types import storable_name
 
@@ -268,11 +269,12 @@ class FeedbackAnnotations:
         rated_scores: list[LabelledScore] = []
         with self._database.read() as connection:
             rated = set(connection.execute(newest).scalars())
-            for _, ids in chunks((project, trace_id) for trace_id in rated):
+            for day, ids in grouped_by_day(connection, project, rated).items():
                 marks = load_feedback(connection, project, ids)
                 statement = select(*(scores.c[name] for name in columns)).where(
                     scores.c.project == project,
                     scores.c.trace_id.in_(ids),
+                    scores.c.day == day,
                     scores.c.superseded.is_(False),
                     scores.c.value.is_not(None),
                     *([] if app is None else [scores.c.app == app]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from datetime import date
 from typing import Any, Final
 
 from sqlalchemy import Connection, Table, select
@@ -54,6 +55,20 @@ def days_of(connection: Connection, project: str, trace_ids: Iterable[str]) -> s
         trace_keys.c.project == project, trace_keys.c.trace_id.in_(list(trace_ids))
     )
     return set(connection.execute(statement.distinct()).scalars())
+
+
+def grouped_by_day(
+    connection: Connection, project: str, trace_ids: Iterable[str]
+) -> dict[date, list[str]]:
+    """Traces by their day: each group lies in one partition. Unknown ones are left out."""
+    by_day: dict[date, list[str]] = defaultdict(list)
+    for _, ids in chunks((project, trace_id) for trace_id in trace_ids):
+        statement = select(trace_keys.c.trace_id, trace_keys.c.day).where(
+            trace_keys.c.project == project, trace_keys.c.trace_id.in_(ids)
+        )
+        for row in connection.execute(statement):
+            by_day[row.day].append(row.trace_id)
+    return by_day
 
 
 def load_passages(connection: Connection, project: str, digests: Iterable[str]) -> dict[str, str]:
