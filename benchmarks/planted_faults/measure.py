@@ -7,7 +7,8 @@
 Per half 1,200 traces without a fault and 100 of each of eight faults, half of them Chinese,
 judged by the embedded judge alone. Prints JSON: balanced accuracy over the nine classes (mean of
 their recalls; an answer outside the nine is wrong) with a 95 % interval (bootstrap over the facts
-that are asked for), by half and language, and the confusion matrices. `seen` may be looked at to
+that are asked for), by half and language, the confusion matrices, and how often the interval of
+each fault's share holds the true one after 60 labels. `seen` may be looked at to
 choose constants; `unseen` is scored once. `--unlabelled` takes the label of the right plugin from
 the traces. `--of` puts the totals of what an earlier run printed into `docs/model-card.md`, the
 matrices into `benchmarks/embedded_judge/EXPERIMENTS.md`.
@@ -28,10 +29,12 @@ from typing import Any, Final
 import numpy as np
 
 from benchmarks.embedded_judge.measure import CARD, EXPERIMENTS, put
+from benchmarks.fault_rates import LABELS, corrected
 from benchmarks.planted_faults.application import GOOD, PLANTED, Application, PlantedTrace
 from benchmarks.planted_faults.diagnosing import Diagnosed, diagnose
 from benchmarks.planted_faults.texts import HALVES, LANGUAGES
 from rag_monitor.domain.fault import Fault
+from rag_monitor.statistics.wilson import effective_wilson
 
 CLASSES: Final = (GOOD, *PLANTED)
 _OTHER: Final = "other"
@@ -40,6 +43,7 @@ _CLASS_OF: Final = {
     Fault.CONFLICTING_SOURCES: "two_price_lists",
 }
 _RESAMPLES: Final = 2000
+_DRAWS: Final = 2000
 
 
 def plant(halves: Sequence[str], good: int, each: int, seed: int) -> list[PlantedTrace]:
@@ -105,6 +109,43 @@ def _interval(results: Sequence[Diagnosed]) -> tuple[float, float]:
     return round(float(low), 3), round(float(high), 3)
 
 
+def label_coverage(results: Sequence[Diagnosed], seed: int = 11) -> dict[str, dict[str, float]]:
+    """How often the interval of a fault's share holds the true one after people's labels.
+
+    Per fault `_DRAWS` times `fault_rates.LABELS` of the traces are labelled, drawn by chance.
+    """
+    chance = np.random.default_rng(seed)
+    found: dict[str, dict[str, float]] = {}
+    for name in PLANTED:
+        true = np.array([float(one.planted.fault == name) for one in results])
+        p = np.array([_probability(one, name) for one in results])
+        share, held, width = true.mean(), 0, 0.0
+        for _ in range(_DRAWS):
+            labelled = chance.choice(true.size, LABELS, replace=False)
+            estimate = corrected(p, true, labelled)
+            ends = effective_wilson(estimate.value, estimate.se, float(LABELS), 0.95)
+            held += ends.lower <= share <= ends.upper
+            width += ends.upper - ends.lower
+        found[name] = {
+            "share": round(float(share), 3),
+            "model_alone": round(float(p.mean()), 3),
+            "coverage": round(held / _DRAWS, 3),
+            "width": round(width / _DRAWS, 3),
+        }
+    return found
+
+
+def _probability(one: Diagnosed, name: str) -> float:
+    """What the monitor says of a class; of two price lists the faults that stand for it."""
+    if one.diagnosis is None:
+        return 0.0
+    return sum(
+        p
+        for fault, p in one.diagnosis.probabilities.items()
+        if _CLASS_OF.get(fault, str(fault)) == name
+    )
+
+
 def unlabelled(planted: PlantedTrace) -> PlantedTrace:
     """The same without the label of the plugin that should be called."""
     return replace(planted, trace=replace(planted.trace, expected=None))
@@ -119,6 +160,9 @@ def report(results: Sequence[Diagnosed], halves: Sequence[str]) -> dict[str, Any
     for half in halves:
         mine = {language: by_app[f"assistant-{half}-{language}"] for language in LANGUAGES}
         found[half] = figures([one for apps in mine.values() for one in apps])
+        found[half]["after_labels"] = label_coverage(
+            [one for apps in mine.values() for one in apps]
+        )
         found[half]["by_language"] = {language: figures(apps) for language, apps in mine.items()}
     return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, fields
+from functools import partial
 from typing import Any, Final
 
 from sqlalchemy import Connection, Table, delete, select
@@ -17,6 +18,8 @@ from rag_monitor.store.rule_state_tables import rule_states, rule_windows
 _KEY: Final = ("project", "rule", "app")
 _COLUMNS: Final = (*_KEY, "verdict", "since", "looked_at", "window_s", "chosen_at")
 _BODY: Final = tuple(field.name for field in fields(RuleState) if field.name not in _COLUMNS)
+_PIECE: Final = 1_000
+"""States of one transaction."""
 
 
 class RuleStates:
@@ -49,7 +52,9 @@ class RuleStates:
         gone: Sequence[Place] = (),
         lease: Lease | None = None,
     ) -> None:
-        """Save what changed, all or nothing. A window that somebody fixed meanwhile stays.
+        """Save what changed. A window that somebody fixed meanwhile stays.
+
+        States are saved in pieces, so that rules on thousands of apps hold up nobody who writes.
 
         Args:
             states: As they are now.
@@ -58,22 +63,28 @@ class RuleStates:
             lease: Save only while this lease is held.
 
         Raises:
-            LeaseLost: Somebody else has the lease; nothing is saved.
+            LeaseLost: Somebody else has the lease; what is left of it is not saved.
         """
 
-        def work(connection: Connection) -> None:
+        def begin(connection: Connection) -> None:
             if lease is not None:
                 require_held(connection, lease)
             for place in sorted(gone):
                 for table in (rule_states, rule_windows):
                     connection.execute(delete(table).where(*_at(table, place)))
-            _put(self._database, connection, rule_states, [_row(one) for one in states])
             taken = rule_windows.c.chosen_by == ""
             chosen = [asdict(one) for one in windows]
             _put(self._database, connection, rule_windows, chosen, where=taken)
 
-        if states or windows or gone:
-            self._database.transact(work)
+        def save_piece(piece: Sequence[RuleState], connection: Connection) -> None:
+            if lease is not None:
+                require_held(connection, lease)
+            _put(self._database, connection, rule_states, [_row(one) for one in piece])
+
+        if windows or gone:
+            self._database.transact(begin)
+        for start in range(0, len(states), _PIECE):
+            self._database.transact(partial(save_piece, states[start : start + _PIECE]))
 
     def fix_window(self, choice: WindowChoice) -> None:
         """Let a rule look at an app over this window, until it is released."""
