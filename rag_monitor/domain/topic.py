@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Final
@@ -127,6 +126,3 @@ class TopicQuestion:
     question: str
     started_at: datetime
     fault: str | None = None
-
-
-TopicSumsById = Mapping[int, TopicSums]

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, tzinfo
 from typing import Final
-from urllib.parse import quote
 
 from rag_monitor import i18n
 from rag_monitor.alerting.conditions.wording import share
@@ -62,11 +61,6 @@ def next_url(incident: Incident, public_url: str) -> str | None:
     """The page that the next step begins on; None: the runbook."""
     path = path_of(incident)
     return None if path is None else public_url.rstrip("/") + path
-
-
-def incident_url(public_url: str, incident: Incident) -> str:
-    """Where an incident is shown."""
-    return f"{public_url.rstrip('/')}/alerts#incident-{quote(incident.id, safe='')}"
 
 
 def _first(incident: Incident, zone: tzinfo, rule: str | None) -> Message:

@@ -46,11 +46,6 @@ class EvidenceIndex:
         return frozenset().union(*[passage.terms for passage in self.passages])
 
     @cached_property_unlocked
-    def all_terms(self) -> frozenset[str]:
-        """Terms of all passages and of the question."""
-        return self.terms | self.question.terms
-
-    @cached_property_unlocked
     def quantities(self) -> list[tuple[Quantity, Segment]]:
         """Every quantity with the sentence it stands in."""
         return [located for passage in self.passages for located in passage.quantities]
