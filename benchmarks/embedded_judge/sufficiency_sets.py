@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +23,9 @@ from rag_monitor.language.sentences import split_sentences
 
 _MOST: Final = 5
 """Passages of one row of RGB."""
+BRIEF: Final = ("clapnq", "cmrc", "drcd")
+"""Sets of which single sentences are learnt from, too: knowledge bases hold short passages. Answers
+of HaluEval rest on several sentences."""
 _MOST_HALUEVAL: Final = 450
 _NO_SPACE: Final = re.compile(r"(?<=[a-z)\]\d])\.(?=[A-Z\"])")
 """Where HaluEval puts two sentences together."""
@@ -140,7 +143,7 @@ def chinese(folder: Path) -> Iterator[Contexts]:
 
 
 def _is_withheld(row: dict[str, Any]) -> bool:
-    return row["made"] == "qa_withheld"
+    return bool(row["made"] == "qa_withheld")
 
 
 def halueval(folder: Path) -> Iterator[Contexts]:
@@ -182,12 +185,29 @@ def rgb(folder: Path) -> Iterator[Contexts]:
                     )  # fmt: skip
 
 
+def brief(row: Contexts) -> Iterator[Contexts]:
+    """Of a passage the sentences that bear the answer, and as many others of it, each alone."""
+    sentences = [span.text for passage in row.passages for span in split_sentences(passage)]
+    labelled = [(text, squeezed(text) in (row.bearing or ())) for text in sentences]
+    bearing = [text for text, bears in labelled if bears]
+    others = [text for text, bears in labelled if not bears][: len(bearing)]
+    if row.sufficient and row.corpus in BRIEF and bearing and len(others) == len(bearing):
+        for kept, sufficient in ((bearing, True), (others, False)):
+            yield replace(
+                row,
+                corpus=f"{row.corpus}_brief",
+                passages=("".join(kept) if row.language == "zh" else " ".join(kept),),
+                sufficient=sufficient,
+            )
+
+
 def learnt(folder: Path) -> list[Contexts]:
     """Everything that weights may be learnt from."""
-    return [
+    whole = [
         *clapnq(folder, held=False), *withheld(folder, held=False), *articles(folder),
         *halueval(folder), *chinese(folder),
     ]  # fmt: skip
+    return [*whole, *(short for row in whole for short in brief(row))]
 
 
 def measured(folder: Path) -> list[Contexts]:
