@@ -183,8 +183,8 @@ class OnnxEncoder:
     def states(self, readings: Sequence[Reading]) -> list[Floats]:
         """Of each reading its first token, the means of both texts, and the second's greatest."""
         encodings = self._encode(readings)
-        found = self._read(encodings, STATES)
-        return [_pooled(*one) for one in zip(encodings, found, strict=True)]
+        outputs = self._read(encodings, STATES)
+        return [_pooled(*one) for one in zip(encodings, outputs, strict=True)]
 
     def _encode(self, readings: Sequence[Reading]) -> list[Any]:
         if self._spec.reads == "pairs":
