@@ -26,6 +26,7 @@ from benchmarks.embedded_judge.quantise import (
     quantised,
     sample,
     with_small_words,
+    with_states,
 )
 from benchmarks.embedded_judge.train_encoder import LONGEST, base_model, tokenizer_of
 from benchmarks.embedded_judge.training_pairs import CONTRADICTED, SUPPORTED
@@ -58,7 +59,7 @@ def main(base: Path, out: Path, checkpoint: Path) -> None:
             dynamo=False,
         )
         small = quantised(onnx.load(full), fed)
-        onnx.save(with_small_words(small), out / "model.onnx")
+        onnx.save(with_states(with_small_words(small)), out / "model.onnx")
     shutil.copy(base / "tokenizer.json", out / "tokenizer.json")
     described = {
         "format": 1, "reads": "pairs", "longest": LONGEST, "entailment": SUPPORTED,

@@ -28,10 +28,13 @@ from tokenizers import Tokenizer
 
 from benchmarks.embedded_judge.smoothing import smoothed
 from benchmarks.embedded_judge.written import statements
-from rag_monitor.judges.embedded.encoder import load_encoder
+from rag_monitor.judges.embedded.encoder import STATES, load_encoder
 
 SAMPLE: Final = 512
 """Written statements that show how large each feature becomes."""
+
+LAYER: Final = 5
+"""Counted from 0, the layer whose states probes are learnt on."""
 
 Inputs = Mapping[str, NDArray[np.int64]]
 
@@ -149,6 +152,23 @@ def with_small_words(model: onnx.ModelProto) -> onnx.ModelProto:
     return model
 
 
+def with_states(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The same model with the states of a middle layer as a second output; it is changed."""
+    graph = model.graph
+    if any(value.name == STATES for value in graph.output):
+        return model
+    [found] = [
+        node.output[0]
+        for node in graph.node
+        if node.op_type == "LayerNormalization" and f"layer.{LAYER}/output/" in node.output[0]
+    ]
+    graph.node.append(helper.make_node("Identity", [found], [STATES]))
+    shape = ["rows", "tokens", "width"]
+    graph.output.append(helper.make_tensor_value_info(STATES, TensorProto.FLOAT, shape))
+    onnx.checker.check_model(model)
+    return model
+
+
 def doubts_of(folder: Path, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
     """Contradiction and missing support, as the encoder in a folder sees each pair, read alone."""
     encoder = load_encoder(folder, 1)
@@ -174,7 +194,8 @@ def main(folder: Path, out: Path) -> None:
     tokenizer.enable_truncation(described["longest"], strategy="longest_first")
     onnx.save(dequantised(onnx.load(folder / "model.onnx")), full / "model.onnx")
     fed = inputs_of(tokenizer, sample())
-    onnx.save(quantised(onnx.load(full / "model.onnx"), fed), out / "model.onnx")
+    small = quantised(onnx.load(full / "model.onnx"), fed)
+    onnx.save(with_states(small), out / "model.onnx")
     exact = doubts_of(full, sample())
     report = {
         "version": load_encoder(out, 1).version,

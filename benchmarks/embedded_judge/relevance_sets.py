@@ -56,7 +56,7 @@ class Answer:
 
 def written_passages() -> Iterator[Passages]:
     """Five passages of one subject each, written for this project."""
-    for row in _lines(WRITTEN / "relevance.jsonl.gz"):
+    for row in lines_of(WRITTEN / "relevance.jsonl.gz"):
         yield Passages(
             f"written_{row['lang']}", row["lang"], row["question"], tuple(row["contexts"]),
             tuple(map(bool, row["labels"])),
@@ -65,7 +65,7 @@ def written_passages() -> Iterator[Passages]:
 
 def written_answers() -> Iterator[Answer]:
     """Right, padded, partial, evasive and echoing answers, written for this project."""
-    for row in _lines(WRITTEN / "answer_relevance.jsonl.gz"):
+    for row in lines_of(WRITTEN / "answer_relevance.jsonl.gz"):
         for said in row["answers"]:
             yield Answer(
                 f"written_{row['lang']}", row["lang"], row["question"], said["text"],
@@ -174,14 +174,15 @@ def _articles(folder: Path) -> Iterator[dict[str, Any]]:
     for name, sources in ARTICLES.values():
         rows = [
             row
-            for row in _lines(folder / "nli" / f"{name}.jsonl.gz")
+            for row in lines_of(folder / "nli" / f"{name}.jsonl.gz")
             if row["source"] in sources and row["label"] == "supported" and row.get("question")
         ]
         rows.sort(key=lambda row: sets.part(f"article {row['group']}", 2**61))
         yield from rows[:MOST_ARTICLES]
 
 
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
+def lines_of(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a file of JSON Lines."""
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         for line in lines:
             yield json.loads(line)

@@ -29,6 +29,8 @@ ANSWER_FEATURES: Final = (
 """The same of an answer (`grade.py`)."""
 SUFFICIENCY_FEATURES: Final = ("window", "stated", "beside", "together")
 """The same of the contexts as a whole (`sufficiency.py`)."""
+READ_FEATURES: Final = (*SUFFICIENCY_FEATURES, "read")
+"""The same where an encoder read the question beside them (`sufficiency_reading.py`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +40,13 @@ class Combination:
     weights: tuple[float, ...]
     bias: float
 
-    def probability(self, features: Sequence[float]) -> float:
+    def log_odds(self, features: Sequence[float]) -> float:
         """From the features of one passage or answer."""
-        return sigmoid(fsum(map(mul, self.weights, features)) + self.bias)
+        return fsum(map(mul, self.weights, features)) + self.bias
+
+    def probability(self, features: Sequence[float]) -> float:
+        """The same as a probability."""
+        return sigmoid(self.log_odds(features))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +55,22 @@ class Relevance:
 
     passage: Combination
     answer: Combination
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSufficiency:
+    """What was learnt of contexts beside an encoder."""
+
+    encoder: str
+    """Version of the encoder that it was learnt with."""
+    probe: Combination
+    """Log-odds from the states of a reading."""
+    languages: dict[str, Combination]
+    """By language, over `READ_FEATURES`."""
+
+    def weights(self, text: str) -> Combination:
+        """Those for the language of a question."""
+        return self.languages[_language(text)]
 
 
 @cache
@@ -78,6 +100,18 @@ def _shipped() -> dict[str, Relevance]:
 def _sufficiency() -> dict[str, Combination]:
     learnt = json.loads(_packed("sufficiency"))["languages"]
     return {name: _combination(own, SUFFICIENCY_FEATURES) for name, own in learnt.items()}
+
+
+@cache
+def read_sufficiency() -> ReadSufficiency:
+    """The shipped weights of contexts and the probe, for the encoder that they were learnt with."""
+    learnt = json.loads(_packed("sufficiency"))["read"]
+    probe = learnt["probe"]
+    return ReadSufficiency(
+        learnt["encoder"],
+        Combination(tuple(probe["weights"]), probe["bias"]),
+        {name: _combination(own, READ_FEATURES) for name, own in learnt["languages"].items()},
+    )
 
 
 def _combination(learnt: dict[str, Any], features: Sequence[str]) -> Combination:

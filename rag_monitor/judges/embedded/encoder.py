@@ -10,7 +10,8 @@ of missing support, both against support. Of `pairs` the first output is one log
 then stands for both; the two; or logits of several classes with `entailment` naming the supporting
 one and `contradiction`, where there is one, the contrary (mDeBERTa and other NLI models). Of
 `texts` it is one vector a row, or one a token with `pooling` `mean` or `cls`; both are minus the
-cosine of claim and evidence, less `centre`, times `scale`.
+cosine of claim and evidence, less `centre`, times `scale`. Of `pairs` there may be another output,
+`states`: what a layer in the middle says of every token, which a probe can be learnt on.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol
@@ -37,6 +38,8 @@ FORMAT: Final = 1
 LIMIT: Final = 8.0
 """Log-odds of doubt of one claim are kept within this."""
 _NOTHING: Final = 1e-9
+STATES: Final = "states"
+"""Name of the output that gives a vector for every token."""
 
 Floats = NDArray[np.float32]
 Reading = tuple[str, str]
@@ -60,6 +63,10 @@ class Encoder(Protocol):
 
     def logits(self, readings: Sequence[Reading]) -> list[EncoderLogits]:
         """What the evidence says of each claim."""
+        ...
+
+    def states(self, readings: Sequence[Reading]) -> list[Floats]:
+        """A vector for each reading, for a probe; only of encoders with the output `states`."""
         ...
 
 
@@ -145,6 +152,7 @@ class OnnxEncoder:
         self._tokenizer.enable_truncation(spec.longest, strategy="longest_first")
         self._session = _session(packed, folder)
         self._readers = ThreadPoolExecutor(threads, "encoder") if threads > 1 else None
+        self._output_name = self._session.get_outputs()[0].name
         self._wanted = [value.name for value in self._session.get_inputs()]
         unknown = set(self._wanted) - {"input_ids", "attention_mask", "token_type_ids"}
         if unknown:
@@ -172,27 +180,37 @@ class OnnxEncoder:
             logits = [(self._spec.scale * (self._spec.centre - cosine),) * 2 for cosine in cosines]
         return [(_limited(contradicted), _limited(missing)) for contradicted, missing in logits]
 
+    def states(self, readings: Sequence[Reading]) -> list[Floats]:
+        """Of each reading its first token, the means of both texts, and the second's greatest."""
+        encodings = self._encode(readings)
+        outputs = self._read(encodings, STATES)
+        return [_pooled(*one) for one in zip(encodings, outputs, strict=True)]
+
     def _encode(self, readings: Sequence[Reading]) -> list[Any]:
         if self._spec.reads == "pairs":
             return [self._tokenizer.encode(*pair) for pair in readings]
         return [self._tokenizer.encode(" ".join(pair)) for pair in readings]
 
-    def _read(self, encodings: Sequence[Any]) -> list[Floats]:
-        """The first output for each row; the longest go first, so that threads end together."""
+    def _read(self, encodings: Sequence[Any], name: str | None = None) -> list[Floats]:
+        """An output for each row, the first if none is named.
+
+        The longest go first, so that threads end together.
+        """
         order = sorted(range(len(encodings)), key=lambda n: -len(encodings[n].ids))
         rows = [encodings[n] for n in order]
         each = self._readers.map if self._readers and len(rows) > 1 else map
-        outputs = dict(zip(order, each(self._output, rows), strict=True))
+        read = partial(self._output, name or self._output_name)
+        outputs = dict(zip(order, each(read, rows), strict=True))
         return [outputs[n] for n in range(len(encodings))]
 
-    def _output(self, encoding: Any) -> Floats:
+    def _output(self, name: str, encoding: Any) -> Floats:
         inputs = {
             "input_ids": encoding.ids,
             "attention_mask": encoding.attention_mask,
             "token_type_ids": encoding.type_ids,
         }
         fed = {name: np.array([inputs[name]], np.int64) for name in self._wanted}
-        [output, *_] = self._session.run(None, fed)
+        [output] = self._session.run([name], fed)
         return np.asarray(np.asarray(output)[0])
 
     def _of_pair(self, output: Floats) -> EncoderLogits:
@@ -223,6 +241,14 @@ class OnnxEncoder:
         if output.ndim == 2:
             output = output[0] if self._spec.pooling == "cls" else output.mean(0)
         return np.asarray(output / (np.linalg.norm(output) + _NOTHING))
+
+
+def _pooled(encoding: Any, states: Floats) -> Floats:
+    of = np.array([-1 if text is None else text for text in encoding.sequence_ids])
+    first, second = (states[of == text] for text in (0, 1))
+    empty = np.zeros((1, states.shape[1]), states.dtype)
+    first, second = (part if len(part) else empty for part in (first, second))
+    return np.concatenate([states[0], first.mean(0), second.mean(0), second.max(0)])
 
 
 def _limited(value: float) -> float:

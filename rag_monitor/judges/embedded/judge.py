@@ -27,6 +27,7 @@ from rag_monitor.judges.embedded.judging import Judging, prepare
 from rag_monitor.judges.embedded.model import ClaimVerdict, Model
 from rag_monitor.judges.embedded.options import EmbeddedOptions, encoder_of, mismatch, weights_of
 from rag_monitor.judges.embedded.segments import PassageCache
+from rag_monitor.judges.embedded.sufficiency_reading import reader_of
 from rag_monitor.judges.embedded.verdicts import (
     LANGUAGES_DIFFER,
     build_verdicts,
@@ -66,7 +67,7 @@ _ON_SUPPORT: Final = (
 """What follows from how well the statements are supported."""
 FEATURES_VERSION: Final = "2"
 """Grows when the same text and weights score otherwise than before."""
-READING_VERSION: Final = "6"
+READING_VERSION: Final = "7"
 """Grows when an encoder is given other texts, or is run otherwise, than before."""
 
 
@@ -99,6 +100,7 @@ class EmbeddedJudge:
         self._encoder = encoder or encoder_of(self._options, self._model)
         if self._encoder and self._model.encoder != self._encoder.version:
             raise mismatch(self._options, self._model, self._encoder)
+        self._reader = reader_of(self._encoder)
         self._passage_cache = PassageCache(self._options.passage_cache_chars)
         kind = f"coverage-{FEATURES_VERSION}"
         own = JudgeIdentity(
@@ -176,8 +178,9 @@ class EmbeddedJudge:
             prepared.contexts or (), request.question, self._passage_cache.get
         )
         judging = Judging(
-            prepared, evidence, prepared.unsupported, context=Context.of(prepared.request)
-        )
+            prepared, evidence, prepared.unsupported, context=Context.of(prepared.request),
+            reader=self._reader,
+        )  # fmt: skip
         if not judging.unsupported:
             judging.claims = look_up_all(prepared.spans, evidence)
             segments = [claim.segment for claim in judging.claims]

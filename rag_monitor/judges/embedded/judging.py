@@ -13,6 +13,7 @@ from rag_monitor.judges.embedded.in_context import Context
 from rag_monitor.judges.embedded.model import ClaimVerdict, EncoderLogits
 from rag_monitor.judges.embedded.options import EmbeddedOptions
 from rag_monitor.judges.embedded.relevance import relevance
+from rag_monitor.judges.embedded.sufficiency_reading import SufficiencyReader
 from rag_monitor.language.claims import AnswerParts, take_apart
 from rag_monitor.language.language_mismatch import languages_differ
 from rag_monitor.language.references import without_citations
@@ -66,6 +67,8 @@ class Judging:
     related: Relevance | None = None
     context: Context | None = None
     """What the question depends on; None: it stands alone."""
+    reader: SufficiencyReader | None = None
+    """Reads the question beside the passages; None: no encoder that can."""
 
     @property
     def request(self) -> JudgeRequest:

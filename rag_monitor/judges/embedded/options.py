@@ -36,7 +36,8 @@ class EmbeddedOptions:
     encoder_threads: int = 1
     """Threads that read the statements of a trace, one statement each."""
     encoder_window: int = 1024
-    """Tokens of one trace that the encoder reads; the least certain statements go first."""
+    """Tokens of one trace's statements that the encoder reads; the least certain ones go first. For
+    sufficiency it reads the question beside two windows of the passages besides."""
     max_citation_checks: int = 60
     """How often the statements of one answer are held against passages that they cite; beyond it
     statements are left out of `citation_recall`. The encoder reads one window more for all."""

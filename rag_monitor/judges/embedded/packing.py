@@ -104,10 +104,10 @@ def reading(claim: Segment, evidence: EvidenceIndex, limits: Limits = LIMITS) ->
     first = strip_opening(claim.text)
     if len(claim.tokens) <= _NAMELESS and evidence.question.text:
         first = f"{evidence.question.text} {first}"
-    return _legible(first), _legible(joined([segment.text for segment in chosen]))
+    return legible(first), legible(joined([segment.text for segment in chosen]))
 
 
-def _legible(text: str) -> str:
+def legible(text: str) -> str:
     """Simplified, and without lone surrogates, which no tokenizer takes."""
     return to_simplified(text).encode("utf-8", "replace").decode("utf-8")
 

@@ -1,8 +1,9 @@
-"""How probably the contexts hold what a complete answer to a question needs, by words.
+"""How probably the contexts hold what a complete answer to a question needs.
 
-A few features and learnt weights, as for relevance: nothing makes contexts less sufficient for
-holding more, so no weight is negative. What a passage about another year or another member of a
-series holds does not count.
+A few features by words, what an encoder says where there is one (`sufficiency_reading.py`), and
+learnt weights, as for relevance: nothing makes contexts less sufficient for holding more, so no
+weight is negative. What a passage about another year or another member of a series holds does not
+count.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from rag_monitor.judges.embedded.relevance import (
     query_weights,
 )
 from rag_monitor.judges.embedded.segments import IndexedPassage, Segment
+from rag_monitor.judges.embedded.sufficiency_reading import SufficiencyReader
 
 _WINDOW: Final = 3
 """Neighbouring sentences in which the words of a question and its answer should stand."""
@@ -42,13 +44,19 @@ class Sufficiency(NamedTuple):
     """Why no passage counts: `year_mismatch`, `series_mismatch`."""
 
 
-def sufficiency(evidence: EvidenceIndex, query: str, context: Context | None = None) -> Sufficiency:
+def sufficiency(
+    evidence: EvidenceIndex,
+    query: str,
+    context: Context | None = None,
+    reader: SufficiencyReader | None = None,
+) -> Sufficiency:
     """Whether the passages hold what a complete answer to `query` needs; 0 without passages.
 
     Args:
         evidence: The passages.
         query: What they were retrieved for.
         context: What it depends on; None: it stands alone.
+        reader: Reads a question that stands alone beside the passages; None: by words alone.
     """
     if not evidence.passages:
         return Sufficiency(0.0, None, None)
@@ -58,7 +66,10 @@ def sufficiency(evidence: EvidenceIndex, query: str, context: Context | None = N
     counted = [n for n, clash in enumerate(clashes) if clash is None]
     places = counted or range(len(clashes))
     features, best = sufficiency_features(evidence, question, places, context)
-    probability = sufficiency_weights(query).probability(features)
+    if reader and not context:
+        probability = reader.probability(evidence, question, places, features)
+    else:
+        probability = sufficiency_weights(query).probability(features)
     if counted:
         return Sufficiency(probability, best, None)
     return Sufficiency(min(probability, CONFLICT_CAP), best, clashes[0])

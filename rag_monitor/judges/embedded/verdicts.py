@@ -149,7 +149,7 @@ def _sufficiency(judging: Judging) -> None:
     elif judging.languages_differ([fold(query)]):
         judging.missing[Aspect.SUFFICIENCY] = LANGUAGES_DIFFER
     else:
-        verdict = sufficiency(judging.evidence, query, judging.query_context)
+        verdict = sufficiency(judging.evidence, query, judging.query_context, judging.reader)
         judging.verdicts.append(
             Verdict(
                 aspect=Aspect.SUFFICIENCY,

@@ -5,6 +5,7 @@ from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from benchmarks.embedded_judge import written
@@ -315,3 +316,17 @@ def test_a_folder_that_cannot_be_used_is_refused_with_its_reason(tmp_path: Path)
 def test_a_missing_weights_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="weights"):
         create({"weights": str(tmp_path / "none.json")})
+
+
+def test_states_are_the_first_token_the_means_of_both_texts_and_the_greatest_of_the_second() -> (
+    None
+):
+    encoder = shipped_encoder(1)
+
+    [alone, empty] = encoder.states([("red ferry", "the ferry is red"), ("red ferry", "")])
+
+    first, question, evidence, greatest = np.split(alone, 4)
+    assert len(first) == len(question)
+    assert (greatest >= evidence).all()
+    assert not np.split(empty, 4)[2].any()
+    assert encoder.states([]) == []

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from onnxruntime.quantization import QuantType, quantize_dynamic
 
-from benchmarks.embedded_judge.quantise import dequantised, quantised
+from benchmarks.embedded_judge.quantise import LAYER, dequantised, quantised, with_states
 from benchmarks.embedded_judge.smoothing import smoothed
+from rag_monitor.judges.embedded.encoder import STATES
 
 WIDTH = 16
 LARGE = 5
@@ -105,3 +106,27 @@ def test_an_int8_model_becomes_one_of_floats_again() -> None:
     away = [np.abs(run(m.SerializeToString(), fed(7)) - exact).mean() for m in (floats, small)]
     assert away[0] < away[1]
     assert away[0] < np.abs(exact).mean() / 50
+
+
+def test_the_states_of_a_middle_layer_are_a_second_output_and_the_first_stays() -> None:
+    normed = f"/encoder/layer.{LAYER}/output/LayerNorm"
+    shape = ["rows", "tokens", WIDTH]
+    graph = helper.make_graph(
+        [
+            helper.make_node("LayerNormalization", ["read", "scale"], [normed]),
+            helper.make_node("Neg", [normed], ["out"]),
+        ],
+        "layers",
+        [helper.make_tensor_value_info("read", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("out", TensorProto.FLOAT, shape)],
+        [numpy_helper.from_array(np.ones(WIDTH, np.float32), "scale")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+
+    exposed = with_states(with_states(model))
+
+    session = onnxruntime.InferenceSession(exposed.SerializeToString())
+    read = np.random.default_rng(1).normal(size=(1, 3, WIDTH)).astype(np.float32)
+    out, states = session.run(["out", STATES], {"read": read})
+    assert [value.name for value in session.get_outputs()] == ["out", STATES]
+    np.testing.assert_array_equal(out, -states)
