@@ -181,7 +181,13 @@ def summary(found: Mapping[str, Any]) -> str:
                 f"| {one['balanced_accuracy']:.3f} [{low:.3f}, {high:.3f}] |"
             )
     cost = found["cost_of_a_trace"]
+    every = [row for both in found["halves"].values() for row in both["after_labels"].values()]
+    held, widths = ([row[name] for row in every] for name in ("coverage", "width"))
     lines += [
+        "",
+        f"After {LABELS} labels, drawn by chance {_DRAWS:,} times, the interval of each fault's "
+        f"share held the true one in {min(held):.3f} to {max(held):.3f} of the draws (width "
+        f"{min(widths):.3f} to {max(widths):.3f}).",
         "",
         f"{found['date']}, {found['cpus']} cores, load average {found['load_average']}; processor "
         f"time of a trace: judging {cost['judging_ms']:.1f} ms, diagnosing "
