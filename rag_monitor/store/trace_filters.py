@@ -21,6 +21,7 @@ from sqlalchemy import (
     literal_column,
     or_,
     select,
+    true,
 )
 
 from rag_monitor.domain.clean_text import clean_text
@@ -77,8 +78,9 @@ def by_time(query: TraceQuery, row: FromClause, turns: Turns | None = None) -> C
     if turns is not None or query.session_id is not None:
         conditions.append(row.c.session_id.is_not(None))
     if turns is not None and turns.without:
-        # No parameter each: there may be more of them than a statement takes.
-        conditions.append(row.c.session_id.not_in(turns.without))
+        # PostgreSQL takes `NOT IN` of a column with NULLs for a condition that hardly a row meets,
+        # and then sorts all traces instead of walking from the newest.
+        conditions.append(row.c.session_id.in_(turns.without).is_not(true()))
     return conditions
 
 
