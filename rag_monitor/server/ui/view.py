@@ -166,6 +166,16 @@ class Visitor:
             return translate(counted, self.language)
         return translate(Message(text, **values) if values else _message(text), self.language)
 
+    def sentences(self, *texts: str) -> str:
+        """Translated sentences one after the other, without those that are empty.
+
+        Chinese full stops bring the space behind them.
+        """
+        joined, *others = [text for text in texts if text] or [""]
+        for text in others:
+            joined = self.translate("{sentence} {next}", sentence=joined, next=text)
+        return joined
+
     @property
     def own_zone(self) -> bool:
         """Whether this browser chose another zone than the configured one."""
