@@ -134,7 +134,8 @@ class _Drawing:
     scale: Scale
 
     def whole(self) -> Markup:
-        parts = [*self.levels(), self.stretched(), *self.marks(), *self.times(), *self.dots()]
+        names = self.names(self.groups())
+        parts = [*self.levels(), self.stretched(), *names, *self.times(), *self.dots()]
         return _WHOLE.format(
             self.frame.name,
             self.label(),
@@ -209,16 +210,13 @@ class _Drawing:
         return [start, *self.chart.axis.round_times(start + room, end - room, apart), end]
 
     def marks(self) -> list[Markup]:
-        """A line each, and a name for each group: whole, or cut by the browser."""
-        groups = self.groups()
-        lines = [
-            _MARK.format(
-                mark.kind, self.across(mark.at), self.frame.top - 2, self.frame.floor, mark.name
-            )
-            for group in groups
-            for mark in group
-        ]
-        return [*lines, *self.names(groups)]
+        """A line where each happened, those of one kind in one path."""
+        paths: dict[str, str] = {}
+        for mark in self.chart.marks:
+            at = _ACROSS / 100 * self.across(mark.at)
+            line = f"M{at:.0f},{self.frame.top - 2:g}V{self.frame.floor:g}"
+            paths[mark.kind] = paths.get(mark.kind, "") + line
+        return [_MARKS.format(kind, path) for kind, path in paths.items()]
 
     def groups(self) -> list[list[Mark]]:
         """Marks, oldest first; those that leave no room for a name between them stand together.
@@ -277,8 +275,9 @@ class _Drawing:
         return ", ".join([self.chart.label, *others])
 
     def stretched(self) -> Markup:
-        """Lines and bands, which are as wide as the chart."""
+        """Lines, bands and marks, which are as wide as the chart."""
         parts = [part for line in self.chart.lines for part in self.line(line)]
+        parts += self.marks()
         return _STRETCHED.format(self.frame.height, svg.joined(parts))
 
     def line(self, line: Line) -> list[Markup]:
@@ -375,10 +374,7 @@ _VALUES: Final = Markup(
 _VALUE: Final = Markup('<text x="{:.0f}" y="{:.1f}" text-anchor="end">{}</text>')
 _LEVEL: Final = Markup('<line class="level" x2="100%" y1="{0:.1f}" y2="{0:.1f}"/>')
 _TIME: Final = Markup('<text x="{:.2f}%" y="{:g}" text-anchor="{}">{}</text>')
-_MARK: Final = Markup(
-    '<line class="mark {0}" x1="{1:.2f}%" x2="{1:.2f}%" y1="{2:g}" y2="{3:g}">'
-    "<title>{4}</title></line>"
-)
+_MARKS: Final = Markup('<path class="mark {}" d="{}"/>')
 _NAME: Final = Markup(
     '<foreignObject x="{2:.2f}%" width="{3:.2f}%" height="16">'
     '<div class="name of-{0} {1}"{6}><span>{4}</span>{5}</div></foreignObject>'
