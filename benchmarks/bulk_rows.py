@@ -265,6 +265,8 @@ class _Bulk:
             value: Any = column
             if column.name == "trace_id":
                 value = literal(prefix) + func.substr(column, 9)
+            elif column.name == "session_id":
+                value = column + literal(f"-{prefix}")  # a session stays as short as it was
             elif column.name in {"started_at", "received_at", "first_received", "created_at"}:
                 micros = type_coerce(column, BigInteger) + later // timedelta(microseconds=1)
                 value = column + literal(later, Interval) if self._postgresql else micros

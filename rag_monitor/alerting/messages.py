@@ -23,6 +23,7 @@ from rag_monitor.alerting.conditions.wording import (
 )
 from rag_monitor.alerting.incidents.wording import next_url, sentences
 from rag_monitor.alerting.plain_text import plain
+from rag_monitor.alerting.rule_names import rule_name
 from rag_monitor.alerting.runbooks import runbook_link
 from rag_monitor.domain.alert import Alert, AlertState, Finding, Notification, Severity
 from rag_monitor.domain.incident import Incident
@@ -221,11 +222,12 @@ def _line(notification: Notification, language: str, limit: int | None = None) -
     state = i18n.translate(_STATE.get(notification.event, notification.event), language)
     severity = i18n.translate(_SEVERITY[alert.severity.value], language)
     head = f"[{state} · {severity}]"
+    rule = rule_name(alert.rule, language)
     if limit is None:
-        return f"{head} {plain(alert.rule, _MAX_NAME)} · {plain(alert.app, _MAX_NAME)}"
+        return f"{head} {plain(rule, _MAX_NAME)} · {plain(alert.app, _MAX_NAME)}"
     number = _number(alert.finding, language)
     name = min(_MAX_NAME, max(8, (limit - len(head) - len(number) - 4) // 2))
-    return plain(f"{head} {plain(alert.rule, name)} · {plain(alert.app, name)}{number}", limit)
+    return plain(f"{head} {plain(rule, name)} · {plain(alert.app, name)}{number}", limit)
 
 
 def _number(finding: Finding, language: str) -> str:
@@ -293,7 +295,8 @@ def _together(
     if len(unit) <= DETAILED:
         lines = [_line(one, language, line_chars) for one in unit]
     else:
-        lines = [" · ".join(plain(one.alert.rule, _MAX_LISTED) for one in unit)]
+        rules = [rule_name(one.alert.rule, language) for one in unit]
+        lines = [" · ".join(plain(rule, _MAX_LISTED) for rule in rules)]
     lines += sentences(incident, language, zone)
     first = next((one.alert for one in unit if one.alert.id == incident.first.id), unit[0].alert)
     traces = tuple(_examples(incident)) or first.finding.worst_traces

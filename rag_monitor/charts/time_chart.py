@@ -25,8 +25,8 @@ _ACROSS: Final = 1000.0
 """Units across the part of a drawing that is stretched."""
 _LETTER: Final = 7.2
 """Pixels that a letter needs, at most about, where letters are 12 pixels high."""
-_LEAST_LETTERS: Final = 4
-"""A name that has no room for so many is left to the tooltip."""
+_LEAST_LETTERS: Final = 5
+"""Marks that stand closer than so many share one name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,10 +134,11 @@ class _Drawing:
     scale: Scale
 
     def whole(self) -> Markup:
-        parts = [*self.levels(), self.stretched(), *self.marks(), *self.times(), *self.dots()]
+        names = self.names(self.groups())
+        parts = [*self.levels(), self.stretched(), *names, *self.times(), *self.dots()]
         return _WHOLE.format(
             self.frame.name,
-            self.chart.label,
+            self.label(),
             _attribute(self.data()),
             self.values(),
             self.frame.height,
@@ -209,40 +210,74 @@ class _Drawing:
         return [start, *self.chart.axis.round_times(start + room, end - room, apart), end]
 
     def marks(self) -> list[Markup]:
-        """A line each, and a name where there is room: whole, or cut by the browser."""
-        placed = sorted(self.chart.marks, key=lambda mark: mark.at)
-        lines = [
-            _MARK.format(
-                mark.kind, self.across(mark.at), self.frame.top - 2, self.frame.floor, mark.name
-            )
-            for mark in placed
-        ]
-        return [*lines, *self.names(placed)]
+        """A line where each happened, those of one kind in one path."""
+        paths: dict[str, str] = {}
+        for mark in self.chart.marks:
+            at = _ACROSS / 100 * self.across(mark.at)
+            line = f"M{at:.0f},{self.frame.top - 2:g}V{self.frame.floor:g}"
+            paths[mark.kind] = paths.get(mark.kind, "") + line
+        return [_MARKS.format(kind, path) for kind, path in paths.items()]
 
-    def names(self, marks: Sequence[Mark]) -> list[Markup]:
-        """The names of marks, oldest first: each in the gap to its right or to its left.
+    def groups(self) -> list[list[Mark]]:
+        """Marks, oldest first; those that leave no room for a name between them stand together.
 
-        The gap to the right is the first choice, unless the one to the left is wider and the name
-        does not fit.
+        The first mark of a group has room for a name to its right; or, where the chart ends, to its
+        left beside the name of the group before.
         """
-        ends = [0.0, *(self.across(mark.at) for mark in marks), 100.0]
-        least = 100 * _LETTER * _LEAST_LETTERS / self.frame.width
-        parts, free_to_the_right = [], True
-        for number in range(len(marks), 0, -1):
-            mark, (before, at, after) = marks[number - 1], ends[number - 1 : number + 2]
-            needed = 100 * _LETTER * len(mark.name) / self.frame.width
-            rightwards = free_to_the_right and after - at >= min(needed, at - before)
-            start, end = (at, after) if rightwards else (before, at)
-            is_drawn = end - start >= least
-            if is_drawn:
-                side = "after" if rightwards else "before"
-                parts.append(_NAME.format(mark.kind, side, start, end - start, mark.name))
-            free_to_the_right = rightwards or not is_drawn
-        return parts[::-1]
+        room = 100 * _LETTER * _LEAST_LETTERS / self.frame.width
+        groups: list[list[Mark]] = []
+        for mark in sorted(self.chart.marks, key=lambda mark: mark.at):
+            at = self.across(mark.at)
+            apart = room if at <= 100 - room else 2 * room
+            if groups and at - self.across(groups[-1][0].at) < apart:
+                groups[-1].append(mark)
+            else:
+                groups.append([mark])
+        return groups
+
+    def names(self, groups: Sequence[Sequence[Mark]]) -> list[Markup]:
+        """Of each group the newest, and how many more there are, to the right of its first mark.
+
+        The last stands to the left where that leaves it more room: half of the way to the one
+        before.
+        """
+        if not groups:
+            return []
+        starts = [self.across(group[0].at) for group in groups]
+        ends = [*starts[1:], 100.0]
+        sides = ["after"] * len(groups)
+        last = starts[-1]
+        needed = 100 * _LETTER * len(groups[-1][-1].name) / self.frame.width
+        halfway = (starts[-2] + last) / 2 if len(groups) > 1 else 0.0
+        if 100 - last < min(needed, last - halfway):
+            sides[-1], starts[-1], ends[-2:] = "before", halfway, [halfway, last][-len(groups) :]
+        return [
+            _NAME.format(
+                group[-1].kind,
+                side,
+                start,
+                end - start,
+                group[-1].name,
+                _MORE.format(len(group) - 1) if len(group) > 1 else "",
+                _TITLE.format("\n".join(self.dated(group))) if len(group) > 1 else "",
+            )
+            for group, side, start, end in zip(groups, sides, starts, ends, strict=True)
+        ]
+
+    def dated(self, marks: Sequence[Mark]) -> list[str]:
+        """When each happened, and what it is."""
+        return [f"{self.chart.axis.exactly(mark.at)} {mark.name}" for mark in marks]
+
+    def label(self) -> str:
+        """What the chart shows, and every mark whose name is not written."""
+        together = [group for group in self.groups() if len(group) > 1]
+        others = [one for group in together for one in self.dated(group)]
+        return ", ".join([self.chart.label, *others])
 
     def stretched(self) -> Markup:
-        """Lines and bands, which are as wide as the chart."""
+        """Lines, bands and marks, which are as wide as the chart."""
         parts = [part for line in self.chart.lines for part in self.line(line)]
+        parts += self.marks()
         return _STRETCHED.format(self.frame.height, svg.joined(parts))
 
     def line(self, line: Line) -> list[Markup]:
@@ -339,14 +374,13 @@ _VALUES: Final = Markup(
 _VALUE: Final = Markup('<text x="{:.0f}" y="{:.1f}" text-anchor="end">{}</text>')
 _LEVEL: Final = Markup('<line class="level" x2="100%" y1="{0:.1f}" y2="{0:.1f}"/>')
 _TIME: Final = Markup('<text x="{:.2f}%" y="{:g}" text-anchor="{}">{}</text>')
-_MARK: Final = Markup(
-    '<line class="mark {0}" x1="{1:.2f}%" x2="{1:.2f}%" y1="{2:g}" y2="{3:g}">'
-    "<title>{4}</title></line>"
-)
+_MARKS: Final = Markup('<path class="mark {}" d="{}"/>')
 _NAME: Final = Markup(
     '<foreignObject x="{2:.2f}%" width="{3:.2f}%" height="16">'
-    '<div class="name of-{0} {1}">{4}</div></foreignObject>'
+    '<div class="name of-{0} {1}"{6}><span>{4}</span>{5}</div></foreignObject>'
 )
+_MORE: Final = Markup("<b>+{}</b>")
+_TITLE: Final = Markup(' title="{}"')
 _STRETCHED: Final = Markup(
     '<svg viewBox="0 0 1000 {0:g}" width="100%" height="{0:g}" preserveAspectRatio="none">{1}</svg>'
 )

@@ -165,3 +165,51 @@ def test_the_windows_fit_a_telephone_in_chinese_on_one_line(browser: Browser) ->
     assert page.locator(".windows").evaluate("one => one.getBoundingClientRect().right") <= NARROW
     assert overflow(page) <= 0
     page.close()
+
+
+def shown(path: str) -> str:
+    """A page in Chinese, as it comes over the wire."""
+
+    async def asked() -> str:
+        async with open_client(make_services(), headers=HTML) as client:
+            return (await client.get(path, headers={"Accept-Language": "zh"})).text
+
+    with ThreadPoolExecutor(1) as other:
+        return other.submit(lambda: asyncio.run(asked())).result()
+
+
+def test_keeping_a_view_takes_one_line_of_a_telephone(browser: Browser) -> None:
+    text = shown("/traces?status=error")
+    narrow = opened(browser, text, NARROW)
+    fold = narrow.locator(".fold", has=narrow.locator(".saveview"))
+    assert narrow.locator(".saveview").is_hidden()
+    box = fold.bounding_box()
+    assert box is not None
+    assert box["height"] < 45
+    fold.locator("summary").click()
+    assert narrow.locator(".saveview input[name=name]").is_visible()
+    assert overflow(narrow) <= 0
+    narrow.close()
+
+    wide = opened(browser, text, WIDE)
+    assert wide.locator(".saveview").is_visible()
+    wide.close()
+
+
+@pytest.mark.parametrize("path", ["/", "/?app=loan-assistant", "/traces?status=error", "/alerts"])
+def test_a_finger_meets_what_opens_and_what_is_pressed(browser: Browser, path: str) -> None:
+    page = opened(browser, shown(path), NARROW)
+    small = [
+        what.inner_text()
+        for what in page.locator("main :is(summary, button, .check)").all()
+        if what.is_visible() and (box := what.bounding_box()) and box["height"] < 24
+    ]
+    lines = [
+        what.inner_text()
+        for what in page.locator("main .finds button").all()
+        if (box := what.bounding_box()) and box["height"] > 50
+    ]
+    page.close()
+
+    assert small == []
+    assert lines == []

@@ -16,6 +16,7 @@ from rag_monitor import i18n
 from rag_monitor.alerting.conditions.wording import share
 from rag_monitor.alerting.incidents.next_step import path_of, text_of
 from rag_monitor.alerting.plain_text import plain
+from rag_monitor.alerting.rule_names import rule_name
 from rag_monitor.charts.numbers import points_text, share_text
 from rag_monitor.domain.fault import STAGES
 from rag_monitor.domain.incident import Concentration, FaultGrowth, Incident
@@ -34,15 +35,10 @@ _MOST: Final = 2
 _MAX_NAME: Final = 40
 
 
-def sentences(
-    incident: Incident, language: str, zone: tzinfo = UTC, *, first_rule: str | None = None
-) -> list[str]:
-    """What broke first, which fault grew, where, and what to do next; few short sentences.
-
-    `first_rule` is what to call the rule of the alert that broke first; default: its name.
-    """
+def sentences(incident: Incident, language: str, zone: tzinfo = UTC) -> list[str]:
+    """What broke first, which fault grew, where, and what to do next; few short sentences."""
     story = incident.story
-    lines = [_first(incident, zone, first_rule)]
+    lines = [_first(incident, language, zone)]
     if story is not None:
         lines += [_grown(growth) for growth in story.growths[:_MOST]]
         if story.concentrations:
@@ -63,10 +59,10 @@ def next_url(incident: Incident, public_url: str) -> str | None:
     return None if path is None else public_url.rstrip("/") + path
 
 
-def _first(incident: Incident, zone: tzinfo, rule: str | None) -> Message:
+def _first(incident: Incident, language: str, zone: tzinfo) -> Message:
     first = incident.first
     moment = f"{first.began_at.astimezone(zone):%Y-%m-%d %H:%M} {zone}"
-    name = plain(first.rule if rule is None else rule, _MAX_NAME)
+    name = plain(rule_name(first.rule, language), _MAX_NAME)
     if first.broke_at is None:
         return Message("First: {rule}, seen at {moment}", rule=name, moment=moment)
     return Message("First: {rule}, broke at {moment}", rule=name, moment=moment)

@@ -288,7 +288,7 @@ def _tell(me: Visitor, incident: Incident) -> StoryView:
     first = incident.first
     return StoryView(
         incident=incident,
-        sentences=sentences(incident, me.language, me.zone, first_rule=me.rule(first.rule)),
+        sentences=sentences(incident, me.language, me.zone),
         next_path=path_of(incident),
         runbook=runbook_url(first.kind, first.runbook_url),
     )

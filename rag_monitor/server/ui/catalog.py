@@ -84,23 +84,6 @@ DRAWN: Final = {
     "forced": msgid("somebody asked for it"),
     "budget": msgid("the budget is nearly spent"),
 }
-RULES: Final = {
-    "answer supported drop": msgid("answer supported drop"),
-    "context precision below last release": msgid("context precision below last release"),
-    "context precision drop": msgid("context precision drop"),
-    "context sufficiency below last release": msgid("context sufficiency below last release"),
-    "context sufficiency drop": msgid("context sufficiency drop"),
-    "end-to-end latency": msgid("end-to-end latency"),
-    "error rate": msgid("error rate"),
-    "faithfulness below last release": msgid("faithfulness below last release"),
-    "faithfulness drop": msgid("faithfulness drop"),
-    "hit rate drop": msgid("hit rate drop"),
-    "judge failures": msgid("judge failures"),
-    "no data": msgid("no data"),
-    "suspect share": msgid("suspect share"),
-    "traffic": msgid("traffic"),
-}
-"""The names of shipped rules, to be translated where they are shown."""
 RULE_KINDS: Final = {
     "threshold": msgid("threshold"),
     "drop": msgid("drop"),

@@ -16,6 +16,7 @@ from starlette.responses import HTMLResponse
 
 from rag_monitor import __version__
 from rag_monitor.alerting.conditions.wording import in_zone, need, note_text
+from rag_monitor.alerting.rule_names import rule_name
 from rag_monitor.charts import durations, numbers
 from rag_monitor.charts.scores import interval_bar
 from rag_monitor.domain.alert import Alert, AlertState, Finding
@@ -166,6 +167,16 @@ class Visitor:
             return translate(counted, self.language)
         return translate(Message(text, **values) if values else _message(text), self.language)
 
+    def sentences(self, *texts: str) -> str:
+        """Translated sentences one after the other, without those that are empty.
+
+        Chinese full stops bring the space behind them.
+        """
+        joined, *others = [text for text in texts if text] or [""]
+        for text in others:
+            joined = self.translate("{sentence} {next}", sentence=joined, next=text)
+        return joined
+
     @property
     def own_zone(self) -> bool:
         """Whether this browser chose another zone than the configured one."""
@@ -202,7 +213,7 @@ class Visitor:
 
     def rule(self, name: str) -> str:
         """A shipped rule in the visitor's language; one that somebody wrote as they called it."""
-        return self.translate(catalog.RULES[name]) if name in catalog.RULES else name
+        return rule_name(name, self.language)
 
     def span(self, window: str) -> str:
         """The name of a window for people; English reads its short form."""

@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 
 from rag_monitor.alerting.messages import DETAILED, compose
+from rag_monitor.alerting.rule_names import rule_name
+from rag_monitor.alerting.rules import default_rules
 from rag_monitor.domain.alert import Notification
 from tests.unit.alerting.fakes import notification
 
@@ -38,3 +40,18 @@ def test_one_incident_that_fires_every_shipped_rule_it_can_is_told_in_full() -> 
     message = compose([notification(rule_name=name) for name in names])
 
     assert all("fell from 0.93 to 0.71" in item.lines[0] for item in message.items)
+
+
+@pytest.mark.parametrize("rule", [rule.name for rule in default_rules()])
+def test_a_shipped_rule_has_a_chinese_name_on_pages_and_in_messages(rule: str) -> None:
+    name = rule_name(rule, "zh")
+
+    title = compose([notification(rule_name=rule, app="faq")], "zh").title
+
+    assert not name.isascii()
+    assert f"{name} · faq" in title
+    assert rule_name(rule, "en") == rule
+
+
+def test_a_rule_keeps_the_name_that_somebody_gave_it() -> None:
+    assert rule_name("latency of the shop", "zh") == "latency of the shop"

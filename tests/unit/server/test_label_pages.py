@@ -290,3 +290,11 @@ async def test_the_judges_page_tells_how_well_people_agree(services: Services) -
     assert "amy · bo" in text
     assert "20 traces are needed" in few
     assert "Krippendorff" not in few
+
+
+async def test_where_nothing_was_sent_no_draw_is_said_to_be_marked() -> None:
+    async with open_client(make_services(empty=True), headers=HTML) as client:
+        text = (await client.get("/labels")).text
+
+    assert "No traces yet." in text
+    assert "people have marked" not in text

@@ -182,11 +182,45 @@ def test_marks_stand_where_they_happened_and_are_named_where_there_is_room() -> 
 
     svg = drawn(chart([0.8] * 4, *marks), LARGE)
 
-    assert len(re.findall(r'<line class="mark (?:release|alert)"', svg)) == 3
-    assert re.findall(r'class="name of-(\w+) (\w+)">([^<]*)<', svg) == [
-        ("release", "before", "v1&lt;"),
-        ("alert", "before", "a-very-long-release-name"),
+    paths = re.findall(r'<path class="mark (\w+)" d="([^"]*)"/>', svg)
+    assert paths == [("release", "M250,16V172M252,16V172"), ("alert", "M875,16V172")]
+    assert named(svg) == [
+        ("release", "after", "v1.1", "+1"),
+        ("alert", "before", "a-very-long-release-name", ""),
     ]
+
+
+def named(svg: str) -> list[tuple[str, str, str, str]]:
+    """Kind, side, name and number of others of each name that is written."""
+    found = r'class="name of-(\w+) (\w+)"[^>]*><span>([^<]*)</span>(?:<b>([^<]*)</b>)?'
+    return re.findall(found, svg)
+
+
+def test_marks_that_share_a_name_are_counted_and_listed_with_their_times() -> None:
+    marks = [
+        Mark(at=EPOCH + timedelta(hours=at), name=name)
+        for at, name in ((1.0, 'v"10'), (1.1, "v11"), (1.2, "v12"), (2.5, "v13"))
+    ]
+
+    svg = str(drawn(chart([0.8] * 4, *marks), LARGE))
+
+    assert named(svg) == [("release", "after", "v12", "+2"), ("release", "after", "v13", "")]
+    titles = re.findall(r'<div class="name[^>]* title="([^"]*)"', svg)
+    assert [html.unescape(title).split("\n") for title in titles] == [
+        ['13:00 v"10', "13:06 v11", "13:12 v12"]
+    ]
+    label = re.search(r'aria-label="([^"]*)"', svg)
+    assert label is not None
+    assert html.unescape(label[1]) == '<b>", 13:00 v"10, 13:06 v11, 13:12 v12'
+
+
+@given(st.lists(st.floats(0.001, 3.999), min_size=1, max_size=40))
+def test_every_mark_has_a_name_or_is_counted(placed: list[float]) -> None:
+    marks = [Mark(at=EPOCH + timedelta(hours=at), name="v1.2") for at in placed]
+
+    for frame in (SMALL, LARGE):
+        found = named(str(drawn(chart([0.8] * 4, *marks), frame)))
+        assert sum(1 + int(more or 0) for *_, more in found) == len(marks)
 
 
 @given(st.lists(st.tuples(st.floats(0.01, 3.99), st.integers(1, 60)), max_size=12))

@@ -178,3 +178,4 @@ async def test_a_layout_is_no_view_to_keep() -> None:
 
     assert "saveview" not in table
     assert "saveview" in filtered
+    assert '<details class="fold"><summary>Save view</summary>' in filtered
