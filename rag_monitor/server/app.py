@@ -23,6 +23,7 @@ from rag_monitor.server.csrf import HostGuard
 from rag_monitor.server.http_metrics import HttpMetrics
 from rag_monitor.server.limits import BodyLimit, LastResort
 from rag_monitor.server.openapi import ProblemDetails, document_of
+from rag_monitor.server.paced_ingest import PacedIngest
 from rag_monitor.server.problems import answer, problem_of, wants_page
 from rag_monitor.server.readiness import Readiness
 from rag_monitor.server.routes import (
@@ -159,6 +160,7 @@ def create_app(services: Services) -> FastAPI:
     app.add_middleware(BodyLimit, options=http)
     app.add_middleware(HostGuard, settings=services.settings)
     app.add_middleware(LastResort, answer=_answer)
+    app.add_middleware(PacedIngest)
     app.add_middleware(HttpMetrics, routes=app.state.api_routes)
     app.openapi = lambda: document_of(surface)  # type: ignore[method-assign]
     return app

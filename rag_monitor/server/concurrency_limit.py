@@ -14,8 +14,8 @@ from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from rag_monitor.server.limits import TRACES_PATH
-from rag_monitor.server.problems import ProblemError, is_otlp
+from rag_monitor.server.paced_ingest import is_ingest
+from rag_monitor.server.problems import ProblemError
 from rag_monitor.telemetry import dropped
 
 APART: Final[Collection[str]] = frozenset({"/metrics", "/healthz", "/readyz"})
@@ -43,7 +43,7 @@ class ConcurrencyLimit:
         Raises:
             ProblemError: 503; too many wait already.
         """
-        if scope["type"] != "http" or _apart(scope):
+        if scope["type"] != "http" or scope["path"] in APART or is_ingest(scope):
             await self._app(scope, receive, send)
             return
         if self._turns.locked():
@@ -100,12 +100,6 @@ class ConcurrencyLimit:
         """Let the next one have a turn that came too late."""
         if not turn.cancelled():
             self._turns.release()
-
-
-def _apart(scope: Scope) -> bool:
-    """Whether the request needs no turn: it does not run on the threads that the others share."""
-    path = scope["path"]
-    return path in APART or is_otlp(path) or (path == TRACES_PATH and scope["method"] == "POST")
 
 
 async def _read_on(receive: Receive, seen: deque[Message]) -> None:

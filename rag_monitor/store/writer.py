@@ -44,6 +44,8 @@ _INLINE_BYTES: Final = 32 * 1024
 
 _PREPARING: Final = 2
 """Large batches that are hashed and compressed at once."""
+_ANSWERED_AT_ONCE: Final = 4
+"""Callers of a group that go on in one round of their event loop."""
 
 
 @dataclass(slots=True, eq=False)
@@ -280,7 +282,10 @@ def _answer(group: Sequence[_Waiting]) -> None:
 
 
 def _resolve(group: Sequence[_Waiting]) -> None:
-    for waiting in group:
+    """Answer a few callers; the others in the next rounds of the event loop, for others' sake."""
+    if others := group[_ANSWERED_AT_ONCE:]:
+        others[0].loop.call_soon(_resolve, others)
+    for waiting in group[:_ANSWERED_AT_ONCE]:
         if waiting.future.done():  # the caller was cancelled
             continue
         if isinstance(waiting.outcome, WriteOutcome):

@@ -313,7 +313,7 @@ def main(options: Any) -> dict[str, Any]:
     tune_interpreter()
     plan = Plan(
         apps=options.apps,
-        per_second=options.per_second,
+        per_second=options.per_second or 200.0,
         crowd_s=options.seconds,
         alone_s=max(10.0, options.seconds / 5),
         names=options.names,

@@ -270,7 +270,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--traces", type=int, default=100_000)
-    parser.add_argument("--per-second", type=float, default=220)
+    parser.add_argument("--per-second", type=float, help="220; of the crowd 200")
     parser.add_argument("--seed", type=int, default=8)
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--crowd", action="store_true", help="a crowd of applications instead")
@@ -286,7 +286,7 @@ def main() -> None:
     if bin_folder is None:
         raise SystemExit("the chaos suite needs PostgreSQL's server programs (initdb, pg_ctl)")
     plan = Plan(
-        seconds=options.seconds, traces=options.traces, per_second=options.per_second,
+        seconds=options.seconds, traces=options.traces, per_second=options.per_second or 220.0,
         seed=options.seed,
     )  # fmt: skip
     report = run(plan, bin_folder)
