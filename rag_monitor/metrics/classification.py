@@ -86,6 +86,25 @@ class ConfusionMatrix:
         fp = sum(n for (_, predicted), n in self.counts.items() if predicted == label) - tp
         return BinaryCounts(tp=tp, fp=fp, fn=fn, tn=self.total - tp - fp - fn)
 
+    def macro(self, rate: str) -> float | None:
+        """Unweighted mean of a rate (`precision`, `f1` …) over the labels that have it."""
+        values = [
+            value for value in (getattr(self.of(n), rate) for n in self.labels) if value is not None
+        ]
+        return sum(values) / len(values) if values else None
+
+    def micro(self, rate: str) -> float | None:
+        """The rate of the pooled counts of all labels."""
+        parts = [self.of(name) for name in self.labels]
+        pooled = BinaryCounts(
+            tp=sum(p.tp for p in parts),
+            fp=sum(p.fp for p in parts),
+            tn=sum(p.tn for p in parts),
+            fn=sum(p.fn for p in parts),
+        )
+        value: float | None = getattr(pooled, rate)
+        return value
+
 
 def _share(part: float, whole: float) -> float | None:
     return part / whole if whole else None
