@@ -259,7 +259,7 @@ class _Drawing:
                 end - start,
                 group[-1].name,
                 _MORE.format(len(group) - 1) if len(group) > 1 else "",
-                _TITLE.format("\n".join(self.dated(group))) if len(group) > 1 else "",
+                _TITLE.format("\n".join(self.dated(group))),
             )
             for group, side, start, end in zip(groups, sides, starts, ends, strict=True)
         ]
@@ -272,7 +272,7 @@ class _Drawing:
         """What the chart shows, and every mark whose name is not written."""
         together = [group for group in self.groups() if len(group) > 1]
         others = [one for group in together for one in self.dated(group)]
-        return ", ".join([self.chart.label, *others])
+        return f"{self.chart.label}; {', '.join(others)}" if others else self.chart.label
 
     def stretched(self) -> Markup:
         """Lines, bands and marks, which are as wide as the chart."""

@@ -28,6 +28,7 @@ from typing import Any, Final, Literal
 
 from rag_monitor.server.garbage import collect_in_short_pauses
 from rag_monitor.server.protocol import MAX_CONNECTIONS
+from rag_monitor.worker.thread import JOB_THREADS
 
 LogFormat = Literal["text", "json"]
 ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
@@ -248,13 +249,21 @@ class Stopping:
         logging.shutdown()
 
 
+_IDLE: Final = "thread.py:_worker"
+"""Where a thread of a pool waits for work."""
+
+
 def _busy() -> list[str]:
     """The threads that would be waited for, and where they are."""
     frames = sys._current_frames()
     busy = []
     for thread in threading.enumerate():
         frame = frames.get(thread.ident or 0)
-        if not thread.daemon and frame is not None:
-            code = frame.f_code
-            busy.append(f"{thread.name} in {Path(code.co_filename).name}:{code.co_name}")
+        # Threads of jobs are daemons, as the one that starts them; all the same they are joined.
+        is_joined = not thread.daemon or thread.name.startswith(JOB_THREADS)
+        if not is_joined or frame is None:
+            continue
+        where = f"{Path(frame.f_code.co_filename).name}:{frame.f_code.co_name}"
+        if where != _IDLE:
+            busy.append(f"{thread.name} in {where}")
     return busy

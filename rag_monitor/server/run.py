@@ -37,7 +37,7 @@ from rag_monitor.server.services import Services
 from rag_monitor.server.wiring import wire_services
 from rag_monitor.store.names import Naming
 from rag_monitor.store.store import Store
-from rag_monitor.worker.runtime import Runtime, build_runtime
+from rag_monitor.worker.runtime import build_runtime
 from rag_monitor.worker.thread import WorkerThread
 
 if TYPE_CHECKING:
@@ -82,9 +82,13 @@ class _Process:
             runtime = await asyncio.to_thread(build_runtime, settings, store, clock, _owner(), own)
             services = wire_services(settings, store, runtime, clock, own)
             app = create_app(services)
-            app.router.lifespan_context = self._lifespan(store, runtime, services, stopping)
+            worker = WorkerThread(runtime)
+            app.router.lifespan_context = self._lifespan(store, worker, services, stopping)
             tune_interpreter()
-            await _listen(app, settings, stopping)
+            try:
+                await _listen(app, settings, stopping)
+            finally:
+                await worker.abandon()  # a second signal leaves out the end of the lifespan
         finally:
             stopping.begin()
             last_s = stopping.left_s + _CLOSING_S
@@ -93,7 +97,7 @@ class _Process:
             await stopping.within(last_s, "closing the database", store.close)
 
     def _lifespan(
-        self, store: Store, runtime: Runtime, services: Services, stopping: Stopping
+        self, store: Store, worker: WorkerThread, services: Services, stopping: Stopping
     ) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
         role = self.settings.role
 
@@ -103,10 +107,9 @@ class _Process:
                 store.writer.start()
             for work in services.background:
                 work.start()
-            worker = WorkerThread(runtime)
             drained = asyncio.create_task(_drain(worker, stopping))
-            await worker.start()
             try:
+                await worker.start()
                 yield
             finally:
                 stopping.begin()

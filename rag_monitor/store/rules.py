@@ -21,6 +21,14 @@ _SHIPPED: Final = "default rules shipped"
 
 Its value is a JSON list of the names of the rules that the project was given.
 """
+_GIVEN_BEFORE: Final = frozenset(
+    {
+        *("context precision below last release", "context precision drop", "end-to-end latency"),
+        *("error rate", "faithfulness below last release", "faithfulness drop", "hit rate drop"),
+        *("judge failures", "no data", "suspect share", "traffic"),
+    }
+)
+"""What an empty mark stands for, as processes of releases before revision 0031 make it."""
 
 
 class Rules:
@@ -97,9 +105,9 @@ class Rules:
         def work(connection: Connection) -> bool:
             mark = secrets.c.project == project, secrets.c.name == _SHIPPED
             before = connection.execute(select(secrets.c.value).where(*mark)).scalar()
-            given = set(json.loads(before)) if before is not None else set()
+            given = _names(before)
             new = [rule for rule in defaults if rule.name not in given]
-            if before is not None and not new:
+            if before is not None and not (given and new):
                 return False
             names = json.dumps(sorted({*given, *(rule.name for rule in new)})).encode()
             row = {"project": project, "name": _SHIPPED, "value": names}
@@ -132,6 +140,12 @@ class Rules:
         removed = self._database.transact(lambda connection: connection.execute(statement).rowcount)
         if not removed:
             raise NotFound("project {project!r} has no rule {name!r}", project=project, name=name)
+
+
+def _names(mark: bytes | None) -> frozenset[str]:
+    if mark is None:
+        return frozenset()
+    return frozenset(json.loads(mark)) if mark else _GIVEN_BEFORE
 
 
 def _has_shipped(connection: Connection, project: str) -> bool:

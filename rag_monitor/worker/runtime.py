@@ -70,10 +70,6 @@ class Worker:
         self._leadership = leadership
         self._options = options
         self._scheduler = Scheduler(shared_outage)
-        # Of the leader's jobs at most one of each kind runs: more threads at once would only take
-        # the interpreter from each other, and from those who serve requests.
-        self._figures_turn, self._upkeep_turn = asyncio.Lock(), asyncio.Lock()
-        self._stopping = False
 
     async def start(self) -> None:
         """Begin working in the running event loop."""
@@ -98,26 +94,30 @@ class Worker:
         lanes = options.derive_lanes or jobs.derive_lanes
         schedule.every(options.poll_s, "derive", jobs.derive_due, drain=True, lanes=lanes)
         schedule.every(options.poll_s, "judge_suspect", jobs.judge_suspect, drain=True)
-        self._every(options.poll_s, "roll_up", jobs.roll_up, self._figures_turn)
-        self._every(options.fold_every_s, "fold", jobs.fold, self._figures_turn)
-        self._every(options.fold_every_s, "sessions", jobs.count_sessions, self._figures_turn)
-        rules = self._led(jobs.check_rules, self._figures_turn)
-        schedule.every(options.rules_every_s, "rules", rules)
-        self._every(options.fold_every_s, "index", jobs.index, self._upkeep_turn)
-        self._every(options.fold_every_s, "documents", jobs.count_documents, self._upkeep_turn)
-        self._every(
-            options.retention_every_s, "fold_documents", jobs.fold_documents, self._upkeep_turn
-        )
+        # Of the leader's jobs at most one of each kind runs: more threads at once would only take
+        # the interpreter from each other, and from those who serve requests.
+        figures, upkeep = asyncio.Lock(), asyncio.Lock()
+        roll_up, count_sessions = self._led(jobs.roll_up), self._led(jobs.count_sessions)
+        schedule.every(options.poll_s, "roll_up", roll_up, drain=True, turn=figures)
+        fold_every_s, retention_s = options.fold_every_s, options.retention_every_s
+        schedule.every(fold_every_s, "fold", self._led(jobs.fold), drain=True, turn=figures)
+        schedule.every(fold_every_s, "sessions", count_sessions, drain=True, turn=figures)
+        rules = self._led(jobs.check_rules)
+        schedule.every(options.rules_every_s, "rules", rules, turn=figures)
+        count = self._led(jobs.count_documents)
+        schedule.every(fold_every_s, "documents", count, drain=True, turn=upkeep)
+        schedule.every(fold_every_s, "index", self._led(jobs.index), drain=True, turn=upkeep)
+        fold = self._led(jobs.fold_documents)
+        schedule.every(retention_s, "fold_documents", fold, drain=True, turn=upkeep)
+        schedule.every(retention_s, "retain", self._led(jobs.retain), turn=upkeep)
+        schedule.every(fold_every_s, "mend_times", self._led(jobs.repair_times))
         schedule.every(options.deliver_every_s, "deliver", self._led(jobs.deliver), drain=True)
-        repair = self._led(jobs.repair_times, self._upkeep_turn)
-        schedule.every(options.fold_every_s, "mend_times", repair)
-        retain = self._led(jobs.retain, self._upkeep_turn)
-        schedule.every(options.retention_every_s, "retain", retain)
         if self._sessions is not None:
             judge = self._led(self._sessions.judge_due)
             schedule.every(options.fold_every_s, "judge_sessions", judge, drain=True)
         if self._topics is not None:
-            self._every(TOPICS_EVERY_S, "topics", self._topics.find_due, self._upkeep_turn)
+            find = self._led(self._topics.find_due)
+            schedule.every(TOPICS_EVERY_S, "topics", find, drain=True, turn=upkeep)
         if self._export is not None:
             every = self._export.every_s
             schedule.every(every, "export", self._led(self._export.send_due), drain=True)
@@ -125,7 +125,6 @@ class Worker:
 
     async def stop(self) -> None:
         """Finish what is in hand, within the drain time, and step down."""
-        self._stopping = True
         if not await self._scheduler.stop(self._options.drain_s):
             _log.warning("work outlasted the drain time; its leases will run out")
         with contextlib.suppress(TimeoutError):  # its lease runs out by itself
@@ -140,16 +139,9 @@ class Worker:
             self._jobs.step_down()
         return int(leads)
 
-    def _every(self, seconds: float, name: str, job: Job, turn: asyncio.Lock) -> None:
-        """Have the leader do `job` every so often, again at once while there is work."""
-        self._scheduler.every(seconds, name, self._led(job, turn), drain=True)
-
-    def _led(self, job: Job, turn: asyncio.Lock | None = None) -> Job:
-        """`job`, while this process leads and, with a `turn`, has it."""
-
+    def _led(self, job: Job) -> Job:
         async def run() -> int:
-            async with turn or contextlib.nullcontext():
-                return await job() if self._leadership.leads and not self._stopping else 0
+            return await job() if self._leadership.leads else 0
 
         return run
 

@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
@@ -36,6 +36,8 @@ _JUMP_S = 1.0
 """A wall clock that lost so much in between was set back."""
 _GIVE_UP_S = 2.0
 """How long a job that outlasted the drain may take to give back what it holds."""
+_PATIENCE_S = 30.0
+"""A job that waited so long for its turn works without: one that hangs must not stop the others."""
 
 
 class Scheduler:
@@ -61,7 +63,14 @@ class Scheduler:
         self._watch: asyncio.Task[None] | None = None
 
     def every(
-        self, seconds: float, name: str, job: Job, *, drain: bool = False, lanes: int = 1
+        self,
+        seconds: float,
+        name: str,
+        job: Job,
+        *,
+        drain: bool = False,
+        lanes: int = 1,
+        turn: asyncio.Lock | None = None,
     ) -> None:
         """Run `job` every `seconds`; with `drain`, again at once for as long as it finds work.
 
@@ -71,42 +80,60 @@ class Scheduler:
             job: Does one batch.
             drain: Go on while there is work.
             lanes: How many runs may be under way at once.
+            turn: Held while the job does a batch, jobs that share one work one at a time, unless
+                one of them takes very long.
         """
         for number in range(lanes):
             lane = f"{name}-{number}"
             self._scheduler.add_job(
                 self._run,
                 _Interval(seconds=seconds, jitter=min(seconds * 0.1, 5.0)),
-                args=(name, lane, job, _MAX_ROUNDS if drain else 1),
+                args=(name, lane, job, _MAX_ROUNDS if drain else 1, turn),
                 id=lane,
             )
 
-    async def _run(self, name: str, lane: str, job: Job, rounds: int) -> None:
-        began = time.perf_counter()
-        self._running.add(lane)
-        self._idle.clear()
+    async def _run(
+        self, name: str, lane: str, job: Job, rounds: int, turn: asyncio.Lock | None
+    ) -> None:
+        worked_s = 0.0
         try:
             for _ in range(rounds):
-                if self._stopping or not await job():
+                async with _in_turn(turn):
+                    if self._stopping:
+                        break
+                    began = time.perf_counter()
+                    self._begin(lane)
+                    try:
+                        again = await job()
+                    except asyncio.CancelledError:
+                        telemetry.JOB_FAILURES.labels(job=name).inc()
+                        _log.warning("job %s was cut short: the process stops", name)
+                        raise
+                    finally:
+                        self._end(lane)
+                        worked_s += time.perf_counter() - began
+                if not again:
                     break
         except (StoreUnavailable, StoreDamaged) as error:
             telemetry.JOB_FAILURES.labels(job=name).inc()
             self._waiting.add(name)
             self._outage.hit(error)
-        except asyncio.CancelledError:
-            telemetry.JOB_FAILURES.labels(job=name).inc()
-            _log.warning("job %s was cut short: the process stops", name)
-            raise
         except Exception:  # noqa: BLE001 - whatever it is, the next run may succeed
             telemetry.JOB_FAILURES.labels(job=name).inc()
             _log.exception("job %s failed", name)
         else:
             self._went_through(name)
         finally:
-            self._running.discard(lane)
-            if not self._running:
-                self._idle.set()
-            telemetry.JOB_SECONDS.labels(job=name).observe(time.perf_counter() - began)
+            telemetry.JOB_SECONDS.labels(job=name).observe(worked_s)
+
+    def _begin(self, lane: str) -> None:
+        self._running.add(lane)
+        self._idle.clear()
+
+    def _end(self, lane: str) -> None:
+        self._running.discard(lane)
+        if not self._running:
+            self._idle.set()
 
     def _went_through(self, name: str) -> None:
         """Only jobs that failed prove it: one for the leader asks nothing while nobody leads."""
@@ -152,6 +179,20 @@ class Scheduler:
             _log.warning("the clock was set back by %.0f s; jobs are planned anew", before - ahead)
             for job in self._scheduler.get_jobs():
                 job.modify(next_run_time=datetime.now(UTC))
+
+
+@contextlib.asynccontextmanager
+async def _in_turn(turn: asyncio.Lock | None) -> AsyncIterator[None]:
+    has_it = False
+    if turn is not None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_PATIENCE_S):
+                has_it = await turn.acquire()
+    try:
+        yield
+    finally:
+        if turn is not None and has_it:
+            turn.release()
 
 
 class _Interval(IntervalTrigger):  # type: ignore[misc]  # APScheduler is not typed

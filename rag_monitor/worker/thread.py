@@ -7,7 +7,6 @@ requests, everybody who asks would wait for these.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import threading
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
@@ -18,19 +17,23 @@ from rag_monitor.worker.runtime import Runtime
 _JOB_THREADS: Final = 32
 """More than there are jobs: one that hangs keeps none of the others from running."""
 
+_GIVE_BACK_S: Final = 1.0
+JOB_THREADS: Final = "jobs"
+"""Beginning of the names of threads that do the blocking part of jobs."""
+
 T = TypeVar("T")
 
 
 class WorkerThread:
     """Runs what a runtime does in the background; every method is called from another event loop.
 
-    The thread is a daemon: a worker that hangs holds up no end of the process.
+    The thread is a daemon: an event loop that hangs holds up no end of the process.
     """
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._loop = asyncio.new_event_loop()
-        self._loop.set_default_executor(ThreadPoolExecutor(_JOB_THREADS, "jobs"))
+        self._loop.set_default_executor(ThreadPoolExecutor(_JOB_THREADS, JOB_THREADS))
         self._thread = threading.Thread(target=self._serve, name="worker", daemon=True)
 
     async def start(self) -> None:
@@ -46,11 +49,20 @@ class WorkerThread:
 
     async def close(self) -> None:
         """Release judges and channels, and end the thread."""
+        await self._run(self._runtime.close())
+        await self.abandon()
+
+    async def abandon(self) -> None:
+        """End the thread now; jobs that are cut short give back what they hold, within a second."""
+        if not self._thread.is_alive():
+            self._loop.close()  # where it was never started
+            return
         try:
-            await self._run(self._runtime.close())
-        finally:
-            await self._run(_cancel_others())
-            self._loop.call_soon_threadsafe(self._loop.stop)
+            await asyncio.wait_for(self._run(_cancel_others()), _GIVE_BACK_S)
+        except TimeoutError:
+            return  # the loop hangs, and ends with the process
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        await asyncio.to_thread(self._thread.join, _GIVE_BACK_S)
 
     def _serve(self) -> None:
         try:
@@ -63,10 +75,7 @@ class WorkerThread:
 
 
 async def _cancel_others() -> None:
-    """End tasks that outlasted the drain time; their leases run out."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
     for task in others:
         task.cancel()
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(1.0):
-            await asyncio.gather(*others, return_exceptions=True)
+    await asyncio.gather(*others, return_exceptions=True)

@@ -7,6 +7,7 @@ from datetime import timedelta
 from functools import partial
 
 import pytest
+from sqlalchemy import update
 
 from rag_monitor.aggregation.estimates import Estimates
 from rag_monitor.aggregation.rollup import summarise
@@ -29,6 +30,7 @@ from rag_monitor.domain.window import Window
 from rag_monitor.errors import LeaseLost, NotFound, RuleError
 from rag_monitor.exposition.snapshot import build
 from rag_monitor.store.store import Store
+from rag_monitor.store.tables import secrets
 from rag_monitor.testing import EPOCH, ManualClock, make_trace
 from tests.contract.evidence import blob, ingest, write
 
@@ -115,6 +117,26 @@ def test_a_project_without_shipped_rules_stays_without_those_of_a_newer_release(
 
     assert not store.rules.ship("default", [replace(RULE, name="new", shipped=True)])
     assert store.rules.all("default") == [own]
+
+
+def test_rules_that_somebody_put_in_first_are_joined_by_none(store: Store) -> None:
+    store.rules.ship("default", ())
+    copied = replace(RULE, name="copied", shipped=True)
+    store.rules.save(copied)
+
+    assert not store.rules.ship("default", [replace(RULE, shipped=True)])
+    assert store.rules.all("default") == [copied]
+
+
+def test_the_mark_of_an_earlier_release_stands_for_what_that_one_shipped(store: Store) -> None:
+    kept = replace(RULE, name="faithfulness drop", shipped=True)
+    new = replace(RULE, name="new", shipped=True)
+    store.rules.ship("default", [kept])
+    with store._database.write() as connection:
+        connection.execute(update(secrets).values(value=b""))
+
+    assert store.rules.ship("default", [kept, replace(kept, name="no data"), new])
+    assert [rule.name for rule in store.rules.all("default")] == ["faithfulness drop", "new"]
 
 
 def test_rules_are_saved_replaced_and_deleted_per_project(store: Store) -> None:

@@ -91,7 +91,8 @@ class Course:
 def courses(page: str) -> list[Course]:
     """Every chart over time, in their order."""
     return [
-        Course(html.unescape(label), json.loads(html.unescape(told)))
+        # Behind the title come the marks that share a name in the drawing.
+        Course(html.unescape(label).split("; ")[0], json.loads(html.unescape(told)))
         for label, told in _CHART.findall(page)
     ]
 

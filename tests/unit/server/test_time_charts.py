@@ -207,11 +207,12 @@ def test_marks_that_share_a_name_are_counted_and_listed_with_their_times() -> No
     assert named(svg) == [("release", "after", "v12", "+2"), ("release", "after", "v13", "")]
     titles = re.findall(r'<div class="name[^>]* title="([^"]*)"', svg)
     assert [html.unescape(title).split("\n") for title in titles] == [
-        ['13:00 v"10', "13:06 v11", "13:12 v12"]
+        ['13:00 v"10', "13:06 v11", "13:12 v12"],
+        ["14:30 v13"],
     ]
     label = re.search(r'aria-label="([^"]*)"', svg)
     assert label is not None
-    assert html.unescape(label[1]) == '<b>", 13:00 v"10, 13:06 v11, 13:12 v12'
+    assert html.unescape(label[1]) == '<b>"; 13:00 v"10, 13:06 v11, 13:12 v12'
 
 
 @given(st.lists(st.floats(0.001, 3.999), min_size=1, max_size=40))

@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from functools import partial
 
 import pytest
 
+from rag_monitor import telemetry
 from rag_monitor.errors import StoreUnavailable
 from rag_monitor.store import outage
+from rag_monitor.worker import scheduler
 from rag_monitor.worker.scheduler import Scheduler
 
 
@@ -43,6 +46,55 @@ async def test_a_job_that_fails_is_logged_once(caplog: pytest.LogCaptureFixture)
 
     told = [record for record in caplog.records if record.exc_info]
     assert [record.getMessage() for record in told] == ["job fail failed"]
+
+
+async def test_jobs_that_share_a_turn_work_one_at_a_time_and_waiting_is_no_work() -> None:
+    schedule, turn = Scheduler(), asyncio.Lock()
+    at_work, most, done = 0, 0, asyncio.Event()
+    runs = {"one": 0, "other": 0}
+
+    async def work(name: str) -> int:
+        nonlocal at_work, most
+        at_work += 1
+        most = max(most, at_work)
+        await asyncio.sleep(0.1 if name == "one" else 0)
+        at_work -= 1
+        runs[name] += 1
+        if min(runs.values()) >= 3:
+            done.set()
+        return 0
+
+    for name in runs:
+        schedule.every(0.01, f"turn {name}", partial(work, name), turn=turn)
+    schedule.start()
+    await asyncio.wait_for(done.wait(), 30)
+    await schedule.stop(1.0)
+
+    assert most == 1
+    assert telemetry.JOB_SECONDS.labels(job="turn other")._sum.get() < 0.1
+
+
+async def test_a_job_that_hangs_stops_none_that_shares_its_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(scheduler, "_PATIENCE_S", 0.05)
+    schedule, turn, ran = Scheduler(), asyncio.Lock(), asyncio.Event()
+
+    async def hang() -> int:
+        await asyncio.sleep(3600)
+        return 0
+
+    async def work() -> int:
+        assert turn.locked()
+        ran.set()
+        return 0
+
+    await turn.acquire()
+    schedule.every(0.01, "hangs", hang, turn=turn)
+    schedule.every(0.01, "works", work, turn=turn)
+    schedule.start()
+    await asyncio.wait_for(ran.wait(), 30)
+    await schedule.stop(0.1)
 
 
 @pytest.mark.usefixtures("settles_soon")
