@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
+from sqlalchemy import Connection, Table, update
 
 from rag_monitor.domain.alert import AlertRule, RuleKind
 from rag_monitor.domain.rule_state import Counted, RuleState, Verdict, WindowChoice
 from rag_monitor.errors import LeaseLost
+from rag_monitor.store import rule_states
+from rag_monitor.store.engine import Database
 from rag_monitor.store.store import Store
+from rag_monitor.store.tables import leases
 from rag_monitor.testing import EPOCH
 
 STATE = RuleState(
@@ -70,6 +75,33 @@ def test_what_is_gone_is_forgotten_with_its_window(store: Store) -> None:
 
     assert store.rule_states.all() == []
     assert store.rule_states.windows() == []
+
+
+def test_states_are_saved_in_pieces_while_the_lease_is_held(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lease = store.leases.acquire("scheduler", "one", 60.0)
+    assert lease is not None
+    pieces: list[int] = []
+    put = rule_states._put
+
+    def lose(
+        database: Database, connection: Connection, table: Table, rows: Any, **more: Any
+    ) -> None:
+        put(database, connection, table, rows, **more)
+        pieces.append(len(rows))
+        if len(pieces) == 2:
+            connection.execute(update(leases).values(token=leases.c.token + 1))
+
+    monkeypatch.setattr(rule_states, "_PIECE", 2)
+    monkeypatch.setattr(rule_states, "_put", lose)
+    states = [replace(STATE, app=f"app {number}") for number in range(7)]
+
+    with pytest.raises(LeaseLost):
+        store.rule_states.save(states, lease=lease)
+
+    assert pieces == [2, 2]
+    assert store.rule_states.all() == states[:4]
 
 
 def test_who_lost_the_lead_saves_no_states(store: Store) -> None:
