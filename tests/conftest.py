@@ -35,6 +35,8 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 for _library in ("OMP", "OPENBLAS", "MKL"):
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 """Threads of several test processes wait for each other's cores, busily: ten times the work."""
+os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"
+"""Tests send nothing to anybody; what it logs when it cannot would fall into any other test."""
 settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("thorough", settings.get_profile("steady"), max_examples=10_000)
 settings.load_profile("steady")  # a busy machine is no failure of what is tested
