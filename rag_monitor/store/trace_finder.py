@@ -7,7 +7,7 @@ a page that ends there says so, and the next one goes on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
@@ -29,7 +29,7 @@ from rag_monitor.store.bulk import chunks
 from rag_monitor.store.page_cursor import Place
 from rag_monitor.store.tables import traces
 from rag_monitor.store.trace_filters import Turns
-from rag_monitor.store.trace_reads import days_of
+from rag_monitor.store.trace_reads import days_of, grouped_by_day
 from rag_monitor.store.trace_walk import Walk
 
 FIRST: Final = 400
@@ -98,12 +98,28 @@ def fitting(
 ) -> list[Any]:
     """The keys of those among some traces that fit, in order, wherever the page begins."""
     walk = Walk(query=replace(query, cursor=None), postgresql=postgresql)
+    return walk.sorted(_among(connection, walk, trace_ids, None))
+
+
+def _among(
+    connection: Connection, walk: Walk, trace_ids: Iterable[str], after: Place | None
+) -> list[Any]:
+    """The rows of those of the traces that fit, in no order."""
+    project = walk.query.project
+    groups: list[tuple[Sequence[str], Collection[Any]]] = []
+    if walk.postgresql:
+        # Of ids of several days PostgreSQL would look for each in the partition of every day, or
+        # read all of these from end to end.
+        for day, ids in grouped_by_day(connection, project, trace_ids).items():
+            groups += [(part, {day}) for _, part in chunks((project, own) for own in ids)]
+    else:
+        for _, part in chunks((project, trace_id) for trace_id in trace_ids):
+            groups.append((part, days_of(connection, project, part)))
     rows: list[Any] = []
-    for _, part in chunks((query.project, trace_id) for trace_id in trace_ids):
-        days = days_of(connection, query.project, part)
+    for some, days in groups:
         if days:
-            rows += connection.execute(walk.among(part, days, None)).all()
-    return walk.sorted(rows)
+            rows += connection.execute(walk.among(some, days, after)).all()
+    return rows
 
 
 class _Search:
@@ -236,13 +252,7 @@ class _Search:
     def _looked_up(self, way: Select[Any]) -> list[Any]:
         """The rows of traces that a way names, those that fit and come after the place."""
         ids = set(self._connection.execute(way).scalars())
-        project = self._query.project
-        rows: list[Any] = []
-        for _, part in chunks((project, trace_id) for trace_id in ids):
-            days = days_of(self._connection, project, part)
-            if days:
-                statement = self._walk.among(part, days, self._place)
-                rows += self._connection.execute(statement).all()
+        rows = _among(self._connection, self._walk, ids, self._place)
         return rows if self._passages is None else self._passages.holding(rows)
 
     def _indexes(self) -> list[list[ColumnElement[bool]]]:
