@@ -55,7 +55,7 @@ class Office:
 
     def estimate(self) -> dict[str, Any]:
         """Of faithfulness; empty before anything is judged."""
-        apps = self.get(f"/api/v1/summary?app={APP}&window=1h")["apps"]
+        apps = self.get("/api/v1/summary?window=1h")["apps"]  # by its name it is unknown at first
         found = [m for app in apps for m in app["metrics"] if m["metric"] == "faithfulness"]
         return found[0] if found else {}
 
